@@ -1,0 +1,35 @@
+// Every bound of the core, each with its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpusched/policy/types.h"
+
+namespace gpusched::core {
+
+struct Limits {
+  // Thousands of sessions are a fleet's largest host; the tables are sized by it.
+  std::uint32_t sessions = 16'384;
+  // 1..64 so that the set of queues with work is one machine word.
+  std::uint32_t queues_per_session = 64;
+  // The credit window: a client that outruns it is refused, so memory is bounded.
+  std::uint32_t jobs_per_session = 1'024;
+  // A job is the unit of an SLA, not a batch system; 4,096 launches hold every chain we know of.
+  std::uint32_t operations_per_job = 4'096;
+  // Tiny launches run at the driver's own rate with fewer; more would only delay a preemption.
+  std::uint32_t commands_in_flight = 64;
+  // Kernels x shapes a session may have; beyond it they share one estimate.
+  std::uint32_t estimates_per_session = 4'096;
+  // No policy may hand out the device for longer at a time.
+  Duration longest_slice = std::chrono::seconds(1);
+  // Time a capped session may save up while it waits its turn: half a point of a second.
+  Duration cap_burst = std::chrono::milliseconds(5);
+  // A debt or claim beyond this is of no use to anyone and would take minutes to clear.
+  Duration largest_lag = std::chrono::seconds(10);
+  // The preemption bound's range.
+  Duration least_preemption_bound = std::chrono::microseconds(100);
+  Duration greatest_preemption_bound = std::chrono::seconds(1);
+};
+
+}  // namespace gpusched::core
