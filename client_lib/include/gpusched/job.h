@@ -1,0 +1,184 @@
+// A job under construction: an ordered list of copies and launches, as a plain value.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gpusched/export.h"
+#include "gpusched/memory.h"
+#include "gpusched/module.h"
+#include "gpusched/status.h"
+
+namespace gpusched {
+
+using Duration = std::chrono::nanoseconds;
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+// So many bytes of local (shared) memory for a kernel's parameter.
+struct Local {
+  std::uint64_t bytes = 0;
+};
+
+// What a launch passes for one parameter: a buffer, a place in one, local memory, or a value that
+// is copied byte by byte and so must be as wide as the kernel's parameter.
+class Argument {
+ public:
+  enum class Kind : std::uint8_t { kBuffer, kValue, kLocal };
+
+  Argument(const Buffer& buffer) : Argument(buffer.At(0)) {}  // NOLINT: arguments convert
+  Argument(BufferAt at) : kind_(Kind::kBuffer), at_(at) {}    // NOLINT
+  Argument(Local local) : kind_(Kind::kLocal), at_{.offset = local.bytes} {}  // NOLINT
+  template <typename T>
+  requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
+           !std::is_null_pointer_v<T>) Argument(const T& value)  // NOLINT
+      : kind_(Kind::kValue), value_(reinterpret_cast<const char*>(&value), sizeof value) {}
+
+  Kind kind() const { return kind_; }
+  const BufferAt& buffer() const { return at_; }
+  const std::string& value() const { return value_; }
+  std::uint64_t local_bytes() const { return at_.offset; }
+
+ private:
+  Kind kind_;
+  BufferAt at_;
+  std::string value_;
+};
+
+// A range of trivially copyable things that lie side by side: a vector, span, array.
+template <typename R>
+concept PlainRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+
+// Operations take effect in the order named, jobs in the order of their queue. A Job holds no
+// bytes: what Write names is read by Submit (or RegisterTemplate) and must live until that returns;
+// what Read names must live until the submission is waited for, or destroyed.
+class GPUSCHED_EXPORT Job {
+ public:
+  // Host to buffer.
+  Job& Write(const Buffer& to, const void* from, std::uint64_t bytes, std::uint64_t offset = 0) &;
+  template <PlainRange R>
+  Job& Write(const Buffer& to, const R& from, std::uint64_t offset = 0) & {
+    return Write(to, std::ranges::data(from), BytesOf(from), offset);
+  }
+  // Buffer to host.
+  Job& Read(const Buffer& from, void* to, std::uint64_t bytes, std::uint64_t offset = 0) &;
+  template <PlainRange R>
+  Job& Read(const Buffer& from, R&& to, std::uint64_t offset = 0) & {
+    static_assert(!std::is_const_v<std::remove_pointer_t<decltype(std::ranges::data(to))>>,
+                  "Read needs somewhere to write to");
+    return Read(from, std::ranges::data(to), BytesOf(to), offset);
+  }
+  // Every byte of the range becomes `value`.
+  Job& Fill(const Buffer& what, std::uint8_t value, std::uint64_t bytes,
+            std::uint64_t offset = 0) &;
+
+  // `grid` in blocks, `block` in threads, arguments in the kernel's order.
+  template <typename... Arguments>
+  Job& Launch(const Kernel& kernel, Dim3 grid, Dim3 block, const Arguments&... arguments) & {
+    return LaunchWith(kernel, grid, block, {Argument(arguments)...});
+  }
+  // By name alone, where exactly one of the session's modules has such a kernel.
+  template <typename... Arguments>
+  Job& Launch(std::string_view kernel, Dim3 grid, Dim3 block, const Arguments&... arguments) & {
+    return LaunchWith(kernel, grid, block, {Argument(arguments)...});
+  }
+  Job& LaunchWith(const Kernel& kernel, Dim3 grid, Dim3 block, std::vector<Argument> arguments) &;
+  Job& LaunchWith(std::string_view kernel, Dim3 grid, Dim3 block,
+                  std::vector<Argument> arguments) &;
+
+  // The same on a temporary, so that a job can be written in one expression.
+  template <typename... A>
+  Job Write(const Buffer& to, A&&... rest) && {
+    return std::move(Write(to, std::forward<A>(rest)...));
+  }
+  template <typename... A>
+  Job Read(const Buffer& from, A&&... rest) && {
+    return std::move(Read(from, std::forward<A>(rest)...));
+  }
+  template <typename... A>
+  Job Fill(const Buffer& what, A&&... rest) && {
+    return std::move(Fill(what, std::forward<A>(rest)...));
+  }
+  template <typename K, typename... A>
+  Job Launch(const K& kernel, Dim3 grid, Dim3 block, const A&... rest) && {
+    return std::move(Launch(kernel, grid, block, rest...));
+  }
+
+  std::size_t size() const { return operations_.size(); }
+
+ private:
+  friend class Session;
+  friend class internal::Stream;
+
+  struct Operation {
+    enum class Kind : std::uint8_t { kLaunch, kWrite, kRead, kFill };
+    Kind kind = Kind::kLaunch;
+    std::uint8_t value = 0;  // of a fill
+    BufferAt at;             // of a copy or fill
+    std::uint64_t bytes = 0;
+    const void* from = nullptr;
+    void* to = nullptr;
+    std::shared_ptr<const internal::ModuleHold> module;  // of a launch; none: found by name
+    std::string kernel;
+    Dim3 grid, block;
+    std::vector<Argument> arguments;
+  };
+
+  template <typename R>
+  static std::uint64_t BytesOf(const R& range) {
+    return std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>);
+  }
+
+  std::vector<Operation> operations_;
+};
+
+// What one submission of a template does differently. Operations count from 0 in the order in which
+// they were added to the job, a launch's arguments likewise.
+class GPUSCHED_EXPORT Changes {
+ public:
+  Changes& Set(std::uint32_t launch, std::uint32_t argument, Argument value) &;
+  // As many bytes as the template's operation has.
+  Changes& Write(std::uint32_t operation, const void* from) &;
+  Changes& Read(std::uint32_t operation, void* to) &;
+
+  Changes Set(std::uint32_t launch, std::uint32_t argument, Argument value) && {
+    return std::move(Set(launch, argument, std::move(value)));
+  }
+  Changes Write(std::uint32_t operation, const void* from) && {
+    return std::move(Write(operation, from));
+  }
+  Changes Read(std::uint32_t operation, void* to) && { return std::move(Read(operation, to)); }
+
+ private:
+  friend class Session;
+  friend class internal::Stream;
+
+  struct ArgumentChange {
+    std::uint32_t launch = 0, argument = 0;
+    Argument value;
+  };
+  struct Source {
+    std::uint32_t operation = 0;
+    const void* from = nullptr;
+  };
+  struct Target {
+    std::uint32_t operation = 0;
+    void* to = nullptr;
+  };
+  std::vector<ArgumentChange> arguments_;
+  std::vector<Source> sources_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace gpusched
