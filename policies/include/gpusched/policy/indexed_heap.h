@@ -39,21 +39,25 @@ class IndexedHeap {
   // The heap is not empty.
   std::uint32_t top_slot() const { return heap_.front().slot; }
   const Key& top() const { return heap_.front().key; }
+  // What would be on top without the top; the heap holds at least two.
+  std::uint32_t second_slot() const {
+    return heap_[heap_.size() > 2 && less_(heap_[2].key, heap_[1].key) ? 2 : 1].slot;
+  }
   // Contains(slot).
   const Key& KeyOf(std::uint32_t slot) const { return heap_[position_[slot]].key; }
 
   // Inserts the slot or moves it to a new key.
   void Set(std::uint32_t slot, const Key& key) {
     Reserve(slot);
-    std::size_t hole = position_[slot];
+    const Entry entry{key, slot};
+    const std::size_t hole = position_[slot];
     if (hole == kNowhere) {
-      hole = heap_.size();
-      heap_.push_back(Entry{key, slot});
-      SiftUp(hole, Entry{key, slot});
+      heap_.push_back(entry);
+      SiftUp(heap_.size() - 1, entry);
     } else if (less_(key, heap_[hole].key)) {
-      SiftUp(hole, Entry{key, slot});
+      SiftUp(hole, entry);
     } else {
-      SiftDown(hole, Entry{key, slot});
+      SiftDown(hole, entry);
     }
   }
 
