@@ -62,6 +62,17 @@ Arrivals Stretch(const Arrivals& arrivals, nanoseconds from, nanoseconds length)
   return part;
 }
 
+Arrivals Repeated(const Arrivals& arrivals, nanoseconds length, int times) {
+  Arrivals all;
+  for (int turn = 0; turn < times; ++turn) {
+    for (const Arrival& arrival : arrivals) {
+      if (arrival.at >= length) continue;
+      all.push_back({.at = arrival.at + turn * length, .work = arrival.work});
+    }
+  }
+  return all;
+}
+
 std::vector<nanoseconds> FirstComeFirstServed(const Arrivals& arrivals) {
   std::vector<nanoseconds> done;
   done.reserve(arrivals.size());
@@ -73,14 +84,15 @@ std::vector<nanoseconds> FirstComeFirstServed(const Arrivals& arrivals) {
   return done;
 }
 
-double OnTimeAlone(const Arrivals& arrivals, nanoseconds target) {
-  if (arrivals.empty()) return 1;
+double OnTimeAlone(const Arrivals& arrivals, nanoseconds target, nanoseconds from) {
   const std::vector<nanoseconds> done = FirstComeFirstServed(arrivals);
-  std::size_t on_time = 0;
+  std::size_t on_time = 0, counted = 0;
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    if (arrivals[i].at < from) continue;
+    ++counted;
     if (done[i] - arrivals[i].at <= target) ++on_time;
   }
-  return static_cast<double>(on_time) / static_cast<double>(arrivals.size());
+  return counted == 0 ? 1 : static_cast<double>(on_time) / static_cast<double>(counted);
 }
 
 }  // namespace gpusched::bench

@@ -33,12 +33,16 @@ Arrivals ScaledToLoad(const Arrivals& arrivals, double load);
 // The requests of [from, from + length), counted from `from`.
 Arrivals Stretch(const Arrivals& arrivals, nanoseconds from, nanoseconds length);
 
+// The same `length` of requests over and over, `times` times: every turn meets the same arrivals.
+Arrivals Repeated(const Arrivals& arrivals, nanoseconds length, int times);
+
 // When each request would be done if the device served nothing else, first come first served,
 // without any overhead: the yardstick for a scheduler that gives a service the whole device when it
 // needs it.
 std::vector<nanoseconds> FirstComeFirstServed(const Arrivals& arrivals);
 
-// The part of the requests that FirstComeFirstServed ends within `target` of their arrival.
-double OnTimeAlone(const Arrivals& arrivals, nanoseconds target);
+// The part of the requests due at `from` or later that FirstComeFirstServed ends within `target` of
+// their arrival; 1 of none.
+double OnTimeAlone(const Arrivals& arrivals, nanoseconds target, nanoseconds from = nanoseconds(0));
 
 }  // namespace gpusched::bench
