@@ -37,6 +37,7 @@ struct DeviceInfo {
   std::uint32_t compute_units = 1;
   std::uint64_t max_block_threads = 1'024;
   std::uint64_t local_memory_bytes = 48 * 1024;
+  std::uint64_t offset_alignment = 1;      // a buffer argument's offset is a multiple of it
   bool order_kept = true;                  // commands execute one after the other, as started
   PreemptionLevel preemption = PreemptionLevel::kBetweenCommands;
   bool can_cut = false;

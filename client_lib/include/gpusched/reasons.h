@@ -29,6 +29,7 @@ inline constexpr std::string_view kAmbiguousName = "AMBIGUOUS_NAME";
 inline constexpr std::string_view kArgumentCount = "ARGUMENT_COUNT";
 inline constexpr std::string_view kArgumentKind = "ARGUMENT_KIND";
 inline constexpr std::string_view kArgumentSize = "ARGUMENT_SIZE";
+inline constexpr std::string_view kMisaligned = "MISALIGNED";
 inline constexpr std::string_view kBadGrid = "BAD_GRID";
 inline constexpr std::string_view kBadBlock = "BAD_BLOCK";
 inline constexpr std::string_view kLocalMemory = "LOCAL_MEMORY";

@@ -65,6 +65,7 @@ VirtualDevice::VirtualDevice(DeviceInfo info, const Costs& costs, std::uint64_t 
       sink_(sink),
       quotas_(info_.memory_bytes),
       timeline_(CostModel(costs, stream)),
+      line_(/*has_slow=*/false),
       timer_thread_([this] { RunTimer(); }) {}
 
 VirtualDevice::~VirtualDevice() {
@@ -84,7 +85,7 @@ Status VirtualDevice::OpenSession(SessionId session, Quota quota) {
 }
 
 void VirtualDevice::CloseSession(SessionId session, Ticket ticket) {
-  line_.Append([this, session, ticket] {
+  line_.Append(session, Pace::kQuick, [this, session, ticket] {
     std::unique_lock lock(mutex_);
     auto gone = sessions_.extract(session.serial);
     lock.unlock();
@@ -98,7 +99,8 @@ void VirtualDevice::CloseSession(SessionId session, Ticket ticket) {
 }
 
 void VirtualDevice::Prepare(Ticket ticket, Preparation preparation) {
-  line_.Append([this, ticket, preparation = std::move(preparation)] {
+  const SessionId session = SessionOf(preparation);
+  line_.Append(session, Pace::kQuick, [this, ticket, preparation = std::move(preparation)] {
     sink_.Post(Carry(ticket, preparation));
   });
 }
