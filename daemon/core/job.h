@@ -49,6 +49,8 @@ struct Job {
   Duration charged{0};
   Duration work_left{0};             // estimate of what is not started
   Status error;
+  std::uint64_t generation = 0;      // policy value in force at its end
+  bool queued_up = false;            // its estimate is made: it is or was the first of its queue
   Job* next_in_queue = nullptr;
   Job* previous_in_queue = nullptr;
 };

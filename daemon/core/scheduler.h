@@ -48,6 +48,7 @@ struct DeviceStatus {
   std::uint64_t commands = 0, slices = 0, preemptions = 0, rescues = 0, ejections = 0;
   std::uint32_t in_flight = 0;
   bool lost = false;
+  bool promises_shares = false;                 // of the policy in force
   PolicySpec policy;
 };
 

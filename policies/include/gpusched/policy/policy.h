@@ -60,7 +60,7 @@ struct DecisionContext {
 struct Decision {
   enum class Kind : std::uint8_t { kKeep, kRun, kIdle };
   Kind kind = Kind::kIdle;
-  SessionId session;
+  SessionId session{};
   Duration length{0};
   bool rescue = false;
   Time ask_again = kNever;          // ask at the latest then, whatever happens

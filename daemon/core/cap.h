@@ -1,0 +1,55 @@
+// An upper limit on device time: a bucket of tokens that fills at a rate and that charges empty.
+#pragma once
+
+#include <algorithm>
+
+#include "gpusched/policy/account.h"
+#include "gpusched/policy/types.h"
+
+namespace gpusched::core {
+
+class Cap {
+ public:
+  // Tokens survive a change of rate, so that no change refills them.
+  void SetRate(Time now, Rate rate, Duration burst) {
+    Fill(now);
+    rate_ = rate;
+    burst_ = burst;
+    tokens_ = std::min(tokens_, burst_);
+  }
+  bool limited() const { return rate_ < kWholeDevice; }
+
+  // Negative: given back.
+  void Take(Duration spent) {
+    if (limited()) tokens_ -= spent;
+  }
+  void Fill(Time now) {
+    if (!limited() || now <= filled_) {
+      filled_ = std::max(filled_, now);
+      return;
+    }
+    const Wide parts = Wide{(now - filled_).count()} * rate_ + remainder_;
+    filled_ = now;
+    remainder_ = static_cast<std::int64_t>(parts % kWholeDevice);
+    const Wide tokens = Wide{tokens_.count()} + parts / kWholeDevice;
+    tokens_ = Duration(static_cast<std::int64_t>(std::min<Wide>(tokens, burst_.count())));
+  }
+
+  bool Empty() const { return limited() && tokens_ <= Duration::zero(); }
+  // When, with nothing more spent, there will be `wanted` tokens.
+  Time FullAgain(Duration wanted) const {
+    if (!limited() || tokens_ >= wanted) return filled_;
+    if (rate_ <= 0) return kNever;
+    const Wide missing = Wide{(wanted - tokens_).count()} * kWholeDevice / rate_ + 1;
+    return After(filled_, Duration(static_cast<std::int64_t>(std::min<Wide>(missing, INT64_MAX / 2))));
+  }
+
+ private:
+  Rate rate_ = kWholeDevice;
+  Duration burst_{0};
+  Duration tokens_{0};
+  std::int64_t remainder_ = 0;  // parts per billion of a nanosecond, so that nothing is lost to rounding
+  Time filled_{};
+};
+
+}  // namespace gpusched::core

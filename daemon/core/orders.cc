@@ -1,0 +1,311 @@
+// Decisions and what follows from them: slices, and the commands they are made of.
+#include <algorithm>
+
+#include "core/core.h"
+
+namespace gpusched::core {
+
+namespace {
+
+// Copies of unknown speed are tried with this many bytes, and cut at multiples of a page.
+constexpr std::uint64_t kProbeBytes = 256 * 1024;
+constexpr std::uint64_t kPage = 4'096;
+
+}  // namespace
+
+void Scheduler::Core::Advance(Time now, std::vector<Action>& actions) {
+  GPUSCHED_CHECK(now >= now_);
+  now_ = now;
+  AdvanceFluid(now);
+  Tick();
+  if (!lost_) Dispatch();
+  ReleaseGone();
+  if (actions.empty()) {
+    actions.swap(pending_);
+    return;
+  }
+  std::move(pending_.begin(), pending_.end(), std::back_inserter(actions));
+  pending_.clear();
+}
+
+// Starts all that may be started now. Each round starts a command, ends a slice or leaves.
+void Scheduler::Core::Dispatch() {
+  for (;;) {
+    if (has_current()) {
+      if (reconsider_ && !ReconsiderCurrent()) continue;
+      switch (StartNext()) {
+        case Step::kStarted: continue;
+        case Step::kNoRoom: return;
+        case Step::kExpired: StopSlice(SliceEnd::kExpired); continue;
+        case Step::kRanDry: {
+          const Session& session = *sessions_[current().report.session.slot];
+          StopSlice(session.startable == 0 ? SliceEnd::kRanDry : SliceEnd::kWithdrawn);
+          continue;
+        }
+      }
+    }
+    if (!OpenNext()) return;
+  }
+}
+
+// Asks whether the current slice goes on. False: it does not.
+bool Scheduler::Core::ReconsiderCurrent() {
+  reconsider_ = false;
+  Slice& slice = current();
+  if (!sessions_[slice.report.session.slot]->runnable) return true;  // it ends by itself
+  const Decision decision =
+      Ask(CurrentSlice{.session = slice.report.session,
+                       .granted = slice.report.granted,
+                       .used = slice.used,
+                       .rescue = slice.report.rescue});
+  ask_again_ = decision.ask_again;
+  switch (decision.kind) {
+    case Decision::Kind::kKeep: return true;
+    case Decision::Kind::kRun:
+      if (decision.session == slice.report.session) {
+        slice.report.granted = slice.used + decision.length;
+        slice.report.rescue = decision.rescue;
+        return true;
+      }
+      break;
+    case Decision::Kind::kIdle: break;
+  }
+  StopSlice(SliceEnd::kPreempted);
+  return false;
+}
+
+bool Scheduler::Core::MayDecide() const {
+  if (runnable_count_ == 0) return false;
+  if (flights_.empty()) return true;
+  return flights_.size() < limits_.commands_in_flight && alone_in_flight_ == 0 &&
+         flight_time_ < std::max(bounds_.setting(), traits_.shortest_useful_chunk);
+}
+
+// Chooses a session and starts its first command. The answer is forgotten if that command does not
+// fit beside what is in flight: by the time it does, another answer may be right.
+bool Scheduler::Core::OpenNext() {
+  if (!MayDecide()) return false;
+  if (std::optional<std::string> fault = Starved()) Eject(*std::move(fault));
+  reconsider_ = false;
+  const Decision decision = Ask(std::nullopt);
+  ask_again_ = decision.ask_again;
+  if (decision.kind != Decision::Kind::kRun) return false;
+  Session& session = *sessions_[decision.session.slot];
+  const Piece piece = Cut(session, *NextJob(session), decision.length, true);
+  if (!Fits(session, piece)) return false;
+  OpenSlice(session, decision);
+  Start(session, current_, piece);
+  return true;
+}
+
+// An answer that may be acted on: a faulty policy is replaced and its successor asked.
+Decision Scheduler::Core::Ask(const std::optional<CurrentSlice>& slice) {
+  DecisionContext context;
+  context.now = now_;
+  context.current = slice;
+  context.fluid = fluid_.Clock();
+  context.preemption_bound = bounds_.setting();
+  context.longest_slice = limits_.longest_slice;
+  Decision decision = host_.policy().Decide(context);
+  const auto facts = [&] {
+    const Session* chosen =
+        decision.kind == Decision::Kind::kRun ? Lookup(decision.session) : nullptr;
+    return DecisionFacts{.chosen_is_runnable = chosen != nullptr && chosen->runnable,
+                         .anyone_is_runnable = runnable_count_ > 0};
+  };
+  if (std::optional<std::string> fault = PolicyHost::Fault(context, decision, facts())) {
+    Eject(*std::move(fault));
+    reconsider_ = false;
+    context.fluid = fluid_.Clock();
+    decision = host_.policy().Decide(context);
+    fault = PolicyHost::Fault(context, decision, facts());
+    GPUSCHED_CHECK(!fault && "the fallback policy is sound");
+  }
+  return decision;
+}
+
+Scheduler::Core::Step Scheduler::Core::StartNext() {
+  Slice& slice = current();
+  Session& session = *sessions_[slice.report.session.slot];
+  if (!session.runnable) return Step::kRanDry;
+  const Piece piece =
+      Cut(session, *NextJob(session), slice.report.granted - slice.used, false);
+  if (piece.wait_for_next_slice) return Step::kExpired;
+  if (!Fits(session, piece)) return Step::kNoRoom;
+  Start(session, current_, piece);
+  return Step::kStarted;
+}
+
+// The next command of a session: the whole rest of its operation where that is short or cannot be cut,
+// else what fits into half the bound in force and into the budget.
+Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Duration remaining,
+                                            bool nothing_started) const {
+  const Operation& operation = job.operations[job.next_operation];
+  const Estimates& estimates = session.estimates;
+  const std::uint64_t left = operation.extent - job.next_unit;
+  const Duration half = std::max(bounds_.InForce(session.share.priority) / 2,
+                                 traits_.shortest_useful_chunk);
+  Piece piece;
+  piece.job = &job;
+  piece.first = job.next_unit;
+  piece.count = left;
+  if (!estimates.Known(operation.estimate)) {
+    const std::uint64_t probe =
+        operation.kind == Operation::Kind::kLaunch ? traits_.probe_units : kProbeBytes;
+    if (operation.cuttable) piece.count = std::min(left, probe);
+    piece.alone = true;
+    piece.wait_for_next_slice = !nothing_started && remaining <= Duration::zero();
+    return piece;
+  }
+  piece.at_most = estimates.ExpectAtMost(operation.estimate, left);
+  piece.estimate = estimates.Expect(operation.estimate, left);
+  if (!operation.cuttable || piece.at_most <= half) {
+    piece.alone = piece.at_most > half;
+    piece.wait_for_next_slice = !nothing_started && piece.estimate / 2 > remaining;
+    return piece;
+  }
+  // A sliver of a chunk costs as much to start as a whole one: what is left is owed instead.
+  const Duration sliver = std::max(half / 2, traits_.shortest_useful_chunk);
+  piece.wait_for_next_slice = !nothing_started && remaining < sliver;
+  const Duration room = std::min(half, std::max(remaining, sliver));
+  piece.count = std::min(left, estimates.UnitsWithin(operation.estimate, room));
+  if (operation.kind != Operation::Kind::kLaunch && piece.count > kPage) {
+    piece.count -= piece.count % kPage;
+  }
+  piece.at_most = estimates.ExpectAtMost(operation.estimate, piece.count);
+  piece.estimate = estimates.Expect(operation.estimate, piece.count);
+  piece.alone = piece.at_most > half;
+  return piece;
+}
+
+// In flight by time: a higher arrival waits for all that is in flight.
+bool Scheduler::Core::Fits(const Session& session, const Piece& piece) const {
+  if (flights_.empty()) return true;
+  if (piece.alone || alone_in_flight_ > 0) return false;
+  if (flights_.size() >= limits_.commands_in_flight) return false;
+  if (free_slices_.empty()) return false;
+  if (!traits_.order_kept) {
+    // Nothing orders two commands of one session, or of equals, but their completion.
+    for (const Flight& flight : flights_) {
+      if (sessions_[flight.session]->share.priority >= session.share.priority) return false;
+    }
+  }
+  return flight_time_ + piece.at_most <=
+         std::max(bounds_.InForce(session.share.priority), traits_.shortest_useful_chunk);
+}
+
+void Scheduler::Core::OpenSlice(Session& session, const Decision& decision) {
+  current_ = free_slices_.back();
+  free_slices_.pop_back();
+  Slice& slice = current();
+  slice = Slice{};
+  slice.in_use = true;
+  slice.serial = ++slice_serial_;
+  slice.report.session = session.id;
+  slice.report.generation = host_.spec().generation;
+  slice.report.granted = decision.length;
+  slice.report.rescue = decision.rescue;
+  session.last_served = now_;
+  session.longest_wait = std::max(session.longest_wait, now_ - session.waiting_since);
+  starved_at_.Remove(session.id.slot);
+  ++session.slices;
+  ++totals_.slices;
+  if (decision.rescue) {
+    ++session.rescues;
+    ++totals_.rescues;
+  }
+}
+
+void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const Piece& piece) {
+  Job& job = *piece.job;
+  Flight flight;
+  flight.ticket = Ticket{++last_ticket_};
+  flight.session = session.id.slot;
+  flight.slice = slice_index;
+  flight.job = &job;
+  flight.operation = job.next_operation;
+  flight.first = piece.first;
+  flight.count = piece.count;
+  flight.estimate = piece.estimate;
+  flight.at_most = piece.at_most;
+  flight.submitted = now_;
+  flight.alone = piece.alone;
+  flights_.push_back(flight);
+  flight_time_ += flight.at_most;
+  if (flight.alone) ++alone_in_flight_;
+
+  Slice& slice = slices_[slice_index];
+  slice.used += piece.estimate;
+  slice.in_flight += piece.estimate;
+  ++slice.outstanding;
+  ++session.in_flight;
+  ++session.commands;
+  ++totals_.commands;
+  TakeFromCaps(session, piece.estimate);
+
+  if (job.state == Job::State::kWaiting) {
+    job.state = Job::State::kRunning;
+    ++session.jobs_started;
+    if (job.skip_if_late) RefreshSkip(session);
+  }
+  ++job.in_flight;
+  job.work_left = std::max(Duration::zero(), job.work_left - piece.estimate);
+  job.next_unit += piece.count;
+  if (job.next_unit == job.operations[job.next_operation].extent) {
+    job.next_unit = 0;
+    if (++job.next_operation == job.operations.size()) {
+      session.queues[job.queue].next = job.next_in_queue;
+      QueueMoved(session, job.queue);
+    }
+  }
+  pending_.emplace_back(StartCommand{.ticket = flight.ticket,
+                                     .session = session.id,
+                                     .job = &job,
+                                     .operation = flight.operation,
+                                     .first = flight.first,
+                                     .count = flight.count,
+                                     .estimate = flight.estimate});
+  Refresh(session);
+  if (group_cap_.limited()) RefreshGroup();
+}
+
+// The current slice starts nothing more: its account is charged what it will have cost.
+void Scheduler::Core::StopSlice(SliceEnd end) {
+  const std::uint32_t index = current_;
+  current_ = kNone;
+  Slice& slice = slices_[index];
+  slice.stopped = true;
+  slice.report.end = end;
+  slice.provisional = slice.report.charged + slice.in_flight;
+  Session& session = *sessions_[slice.report.session.slot];
+  if (end == SliceEnd::kPreempted) {
+    ++session.preempted;
+    ++totals_.preemptions;
+    if (traits_.can_interrupt) {
+      for (const Flight& flight : flights_) {
+        if (flight.slice == index) pending_.emplace_back(Interrupt{flight.ticket});
+      }
+    }
+  }
+  fluid_.Charge(session.id.slot, slice.provisional);
+  if (session.runnable) session.waiting_since = now_;
+  host_.policy().Charged(View(session), slice.provisional);
+  if (session.runnable) StartWaiting(session);
+  if (slice.outstanding == 0) DrainSlice(index);
+}
+
+void Scheduler::Core::DrainSlice(std::uint32_t index) {
+  Slice& slice = slices_[index];
+  Session& session = *sessions_[slice.report.session.slot];
+  const Duration difference = slice.report.charged - slice.provisional;
+  if (difference != Duration::zero()) {
+    fluid_.Charge(session.id.slot, difference);
+    host_.policy().Charged(View(session), difference);
+  }
+  host_.policy().SliceEnded(slice.report);
+  pending_.emplace_back(RecordSlice{slice.report});
+  slice.in_use = false;
+  free_slices_.push_back(index);
+}
+
+}  // namespace gpusched::core

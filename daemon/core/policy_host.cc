@@ -1,0 +1,42 @@
+// What an answer must satisfy, and what takes over where one does not.
+#include "core/policy_host.h"
+
+#include "catalog.h"
+
+namespace gpusched::core {
+
+std::optional<std::string> PolicyHost::Fault(const DecisionContext& context,
+                                             const Decision& decision,
+                                             const DecisionFacts& facts) {
+  switch (decision.kind) {
+    case Decision::Kind::kKeep:
+      if (!context.current) return "answered Keep with no slice to keep";
+      return std::nullopt;
+    case Decision::Kind::kRun:
+      if (!facts.chosen_is_runnable) {
+        return "chose session " + std::to_string(decision.session.serial) + ", which cannot run";
+      }
+      if (decision.length <= Duration::zero() || decision.length > context.longest_slice) {
+        return "granted a slice of " + std::to_string(decision.length.count()) + " ns; 1 to " +
+               std::to_string(context.longest_slice.count()) + " are possible";
+      }
+      return std::nullopt;
+    case Decision::Kind::kIdle:
+      if (facts.anyone_is_runnable && decision.ask_again == kNever) {
+        return "left the device idle with work waiting and did not say until when";
+      }
+      return std::nullopt;
+  }
+  return "answered with an unknown kind of decision";
+}
+
+std::unique_ptr<Policy> PolicyHost::Fallback() { return FallbackPolicy(); }
+
+PolicySpec PolicyHost::FallbackSpec() const {
+  return {.kind = "round_robin",
+          .parameters = FallbackParameters(),
+          .generation = spec_.generation + 1,
+          .source = "ejected " + spec_.kind};
+}
+
+}  // namespace gpusched::core

@@ -1,0 +1,45 @@
+// Holds the policy in force and checks every answer it gives.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/event.h"
+#include "gpusched/policy/policy.h"
+
+namespace gpusched::core {
+
+// The truth an answer is held against.
+struct DecisionFacts {
+  bool chosen_is_runnable = false;  // the session named by a Run answer
+  bool anyone_is_runnable = false;
+};
+
+class PolicyHost {
+ public:
+  PolicyHost(PolicySpec spec, std::unique_ptr<Policy> policy)
+      : spec_(std::move(spec)), policy_(std::move(policy)) {}
+
+  void Replace(PolicySpec spec, std::unique_ptr<Policy> policy) {
+    spec_ = std::move(spec);
+    policy_ = std::move(policy);
+  }
+
+  const PolicySpec& spec() const { return spec_; }
+  Policy& policy() { return *policy_; }
+
+  // What is wrong with an answer; nothing if it may be acted on.
+  static std::optional<std::string> Fault(const DecisionContext&, const Decision&,
+                                          const DecisionFacts&);
+
+  // The policy everyone falls back to, and its spec under the next generation.
+  static std::unique_ptr<Policy> Fallback();
+  PolicySpec FallbackSpec() const;
+
+ private:
+  PolicySpec spec_;
+  std::unique_ptr<Policy> policy_;
+};
+
+}  // namespace gpusched::core

@@ -1,0 +1,329 @@
+// Run states: who can run, since when, what the policy is told of it, and how fluid time passes.
+#include <algorithm>
+
+#include "core/core.h"
+
+namespace gpusched::core {
+
+namespace {
+
+// A step of time beyond this (and twice the longest command) is a stall of the whole process, not a
+// policy's doing.
+constexpr Duration kStall = std::chrono::milliseconds(100);
+
+bool CanBeOnTime(const Job& job, Time now) {
+  return job.deadline == kNever || After(now, job.work_left) <= job.deadline;
+}
+
+// The order of a session's queues by their first jobs.
+bool ComesBefore(const Job& a, const Job& b, Time now) {
+  const bool a_on_time = CanBeOnTime(a, now), b_on_time = CanBeOnTime(b, now);
+  if (a_on_time != b_on_time) return a_on_time;
+  if (a_on_time && a.deadline != b.deadline) return a.deadline < b.deadline;
+  return a.arrived < b.arrived;
+}
+
+}  // namespace
+
+Session* Scheduler::Core::Lookup(SessionId id) const {
+  if (id.slot >= sessions_.size()) return nullptr;
+  Session* session = sessions_[id.slot].get();
+  return session != nullptr && session->id == id ? session : nullptr;
+}
+
+Job* Scheduler::Core::NextJob(const Session& session) const {
+  Job* best = nullptr;
+  for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
+    Job* job = session.queues[static_cast<std::size_t>(std::countr_zero(left))].next;
+    if (best == nullptr || ComesBefore(*job, *best, now_)) best = job;
+  }
+  return best;
+}
+
+// The first job of a queue with something to start is another one now.
+void Scheduler::Core::QueueMoved(Session& session, std::uint32_t index) {
+  Job* job = session.queues[index].next;
+  const std::uint64_t bit = std::uint64_t{1} << index;
+  if (job == nullptr) {
+    session.startable &= ~bit;
+  } else {
+    session.startable |= bit;
+    if (!job->queued_up) {
+      job->queued_up = true;
+      job->work_left = Duration::zero();
+      for (const Operation& operation : job->operations) {
+        job->work_left += session.estimates.Expect(operation.estimate, operation.extent);
+      }
+    }
+  }
+  if (skip_at_.Contains(session.id.slot) || (job != nullptr && job->skip_if_late)) {
+    RefreshSkip(session);
+  }
+}
+
+void Scheduler::Core::RefreshSkip(Session& session) {
+  Time earliest = kNever;
+  for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
+    const Job* job = session.queues[static_cast<std::size_t>(std::countr_zero(left))].next;
+    if (!job->skip_if_late || job->deadline == kNever || job->state != Job::State::kWaiting) continue;
+    earliest = std::min(earliest, job->deadline - job->work_left);
+  }
+  if (earliest == kNever) {
+    skip_at_.Remove(session.id.slot);
+  } else {
+    skip_at_.Set(session.id.slot, earliest);
+  }
+}
+
+bool Scheduler::Core::CanRun(const Session& session) const {
+  return session.startable != 0 && !session.paused && !session.closing && !session.cap.Empty() &&
+         (!group_at_cap_ || session.share.strict);
+}
+
+void Scheduler::Core::Refresh(Session& session) {
+  if (session.cap.limited()) RefreshCap(session);
+  fluid_.SetActive(session.id.slot, session.has_work());
+  const bool can_run = CanRun(session);
+  if (can_run != session.runnable) {
+    SetRunnable(session, can_run);
+  } else if (can_run) {
+    const Time deadline = NextJob(session)->deadline;
+    if (deadline != session.told_deadline) {
+      session.told_deadline = deadline;
+      host_.policy().SessionChanged(View(session));
+      reconsider_ = true;
+    }
+  }
+  if (!fluid_.moved().empty()) TellMoved();
+}
+
+void Scheduler::Core::SetRunnable(Session& session, bool runnable) {
+  session.runnable = runnable;
+  fluid_.SetRunnable(session.id.slot, runnable);
+  if (!runnable) {
+    --runnable_count_;
+    session.waiting_since = kNever;
+    starved_at_.Remove(session.id.slot);
+    host_.policy().SessionIdle(session.id);
+    return;
+  }
+  ++runnable_count_;
+  session.waiting_since = now_;
+  session.patient_since = patience_;
+  const SessionView view = View(session);
+  session.told_deadline = view.deadline;
+  host_.policy().SessionRunnable(view);
+  SetPatience(session, view);
+  reconsider_ = true;
+}
+
+// After a slice, if it still could run.
+void Scheduler::Core::StartWaiting(Session& session) {
+  session.waiting_since = now_;
+  session.patient_since = patience_;
+  const SessionView view = View(session);
+  session.told_deadline = view.deadline;
+  host_.policy().SessionChanged(view);
+  SetPatience(session, view);
+}
+
+void Scheduler::Core::SetPatience(Session& session, const SessionView& view) {
+  const Duration declared = host_.policy().LongestWait(view);
+  if (declared == kForever) {
+    starved_at_.Remove(session.id.slot);
+  } else {
+    starved_at_.Set(session.id.slot,
+                    After(session.patient_since, Plus(declared, limits_.starvation_slack)));
+  }
+}
+
+// Names the fault if someone has waited longer than the policy declared.
+std::optional<std::string> Scheduler::Core::Starved() {
+  while (!starved_at_.empty() && starved_at_.top() < patience_) {
+    Session& session = *sessions_[starved_at_.top_slot()];
+    const SessionView view = View(session);
+    const Duration declared = host_.policy().LongestWait(view);
+    const Duration allowed =
+        Plus(declared, limits_.starvation_slack + 2 * longest_command_);
+    if (After(session.patient_since, allowed) < patience_) {
+      return "let session " + std::to_string(session.id.serial) + " wait for " +
+             std::to_string((patience_ - session.patient_since).count()) + " ns and had declared " +
+             std::to_string(declared.count());
+    }
+    if (allowed == kForever) {
+      starved_at_.Remove(session.id.slot);
+    } else {
+      starved_at_.Set(session.id.slot, After(session.patient_since, allowed));
+    }
+  }
+  return std::nullopt;
+}
+
+void Scheduler::Core::TellMoved() {
+  for (const std::uint32_t slot : fluid_.moved()) {
+    const Session* session = sessions_[slot].get();
+    if (session != nullptr && session->runnable) host_.policy().SessionChanged(View(*session));
+  }
+  fluid_.moved().clear();
+}
+
+SessionView Scheduler::Core::View(const Session& session) const {
+  SessionView view;
+  view.id = session.id;
+  view.share = session.share;
+  fluid_.Describe(session.id.slot, view.account);
+  view.account.charged = session.charged;
+  view.account.last_served = session.last_served;
+  view.waiting_since = session.waiting_since;
+  if (const Job* job = NextJob(session)) {
+    view.deadline = job->deadline;
+    view.estimated_work = job->work_left;
+    view.next_command = NextCommand(session, *job);
+  }
+  return view;
+}
+
+Duration Scheduler::Core::NextCommand(const Session& session, const Job& job) const {
+  const Operation& operation = job.operations[job.next_operation];
+  const Duration rest =
+      session.estimates.Expect(operation.estimate, operation.extent - job.next_unit);
+  return operation.cuttable ? std::min(rest, bounds_.InForce(session.share.priority) / 2) : rest;
+}
+
+void Scheduler::Core::RefreshCap(Session& session) {
+  session.cap.Fill(now_);
+  if (session.startable != 0 && session.cap.Empty() && !session.closing) {
+    cap_ends_.Set(session.id.slot, session.cap.FullAgain(Duration(1)));
+  } else {
+    cap_ends_.Remove(session.id.slot);
+  }
+}
+
+void Scheduler::Core::TakeFromCaps(Session& session, Duration spent) {
+  session.cap.Take(spent);
+  if (!session.share.strict) group_cap_.Take(spent);
+}
+
+void Scheduler::Core::SetGroupCap() {
+  group_cap_.SetRate(now_, kWholeDevice - strict_min_, limits_.cap_burst);
+  RefreshGroup();
+}
+
+void Scheduler::Core::RefreshGroup() {
+  group_cap_.Fill(now_);
+  const bool at_cap =
+      group_at_cap_ ? group_cap_.limited() && group_cap_.FullAgain(limits_.group_resume) > now_
+                    : group_cap_.Empty();
+  if (at_cap == group_at_cap_) return;
+  group_at_cap_ = at_cap;
+  RefreshAll();
+}
+
+void Scheduler::Core::RefreshAll() {
+  for (const SessionId id : by_age_) Refresh(*sessions_[id.slot]);
+}
+
+// Fluid time passes while a command executes, and while nobody could run; not while the device stands
+// idle with someone runnable.
+void Scheduler::Core::AdvanceFluid(Time now) {
+  const Duration step = now - fluid_at_;
+  if (step == Duration::zero() && fluid_debt_ >= Duration::zero()) return;
+  patience_ += std::min(step, kStall + 2 * longest_command_);
+  fluid_at_ = now;
+  Duration fluid = !flights_.empty() || runnable_count_ == 0 ? step : Duration::zero();
+  fluid -= fluid_debt_;
+  fluid_debt_ = std::max(Duration::zero(), -fluid);
+  if (fluid > Duration::zero()) fluid_.Advance(fluid);
+}
+
+void Scheduler::Core::Tick() {
+  while (!cap_ends_.empty() && cap_ends_.top() <= now_) {
+    Refresh(*sessions_[cap_ends_.top_slot()]);
+  }
+  if (group_at_cap_) RefreshGroup();
+  while (!skip_at_.empty() && skip_at_.top() < now_) SkipLate(*sessions_[skip_at_.top_slot()]);
+  if (ask_again_ <= now_) {
+    ask_again_ = kNever;
+    reconsider_ = true;
+  }
+}
+
+void Scheduler::Core::SkipLate(Session& session) {
+  for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
+    const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
+    for (Job* job = session.queues[index].next;
+         job != nullptr && job->skip_if_late && job->state == Job::State::kWaiting &&
+         !CanBeOnTime(*job, now_);
+         job = session.queues[index].next) {
+      EndJob(session, job, JobOutcome::kSkipped);
+    }
+  }
+  RefreshSkip(session);
+  Refresh(session);
+}
+
+Time Scheduler::Core::NextWakeup() const {
+  Time next = ask_again_;
+  if (!cap_ends_.empty()) next = std::min(next, cap_ends_.top());
+  if (group_at_cap_) next = std::min(next, group_cap_.FullAgain(limits_.group_resume));
+  // One past: a job may still start at the last instant at which it can be on time.
+  if (!skip_at_.empty()) next = std::min(next, After(skip_at_.top(), Duration(1)));
+  return next;
+}
+
+SessionStatus Scheduler::Core::StatusOf(const Session& session) const {
+  SessionStatus status;
+  status.session = session.id;
+  status.share = session.share;
+  fluid_.Describe(session.id.slot, status.account);
+  status.account.charged = session.charged;
+  status.account.last_served = session.last_served;
+  status.asked = fluid_.Asked(session.id.slot);
+  status.busy = session.busy;
+  status.longest_wait = session.longest_wait;
+  if (session.waiting_since != kNever) {
+    status.longest_wait = std::max(status.longest_wait, now_ - session.waiting_since);
+  }
+  status.longest_uncuttable = session.longest_uncuttable;
+  status.paused = session.paused;
+  status.at_cap = session.startable != 0 &&
+                  (session.cap.Empty() || (group_at_cap_ && !session.share.strict));
+  status.runnable = session.runnable;
+  status.jobs_running = session.jobs_started;
+  status.jobs_waiting = session.jobs - session.jobs_started;
+  status.jobs_done = session.done;
+  status.jobs_failed = session.failed;
+  status.jobs_cancelled = session.cancelled;
+  status.jobs_skipped = session.skipped;
+  status.jobs_late = session.late;
+  status.slices = session.slices;
+  status.preempted = session.preempted;
+  status.rescues = session.rescues;
+  status.commands = session.commands;
+  status.bound_in_force = bounds_.InForce(session.share.priority);
+  return status;
+}
+
+std::vector<SessionStatus> Scheduler::Core::Sessions(Time) const {
+  std::vector<SessionStatus> all;
+  all.reserve(by_age_.size());
+  for (const SessionId id : by_age_) all.push_back(StatusOf(*sessions_[id.slot]));
+  return all;
+}
+
+std::optional<SessionStatus> Scheduler::Core::Find(Time, SessionId id) const {
+  const Session* session = Lookup(id);
+  if (session == nullptr) return std::nullopt;
+  return StatusOf(*session);
+}
+
+DeviceStatus Scheduler::Core::device() const {
+  DeviceStatus status = totals_;
+  status.in_flight = static_cast<std::uint32_t>(flights_.size());
+  status.lost = lost_;
+  status.policy = host_.spec();
+  status.promises_shares = const_cast<PolicyHost&>(host_).policy().share_rule() != ShareRule::kNone;
+  return status;
+}
+
+}  // namespace gpusched::core
