@@ -62,6 +62,18 @@ Arrivals Stretch(const Arrivals& arrivals, nanoseconds from, nanoseconds length)
   return part;
 }
 
+Arrivals StretchOfLoad(const Arrivals& arrivals, std::size_t first, nanoseconds length,
+                       double load) {
+  Arrivals part;
+  nanoseconds work{0};
+  const nanoseconds enough(std::llround(static_cast<double>(length.count()) * load));
+  for (std::size_t i = first; i < arrivals.size() && work < enough; ++i) {
+    part.push_back({.at = arrivals[i].at - arrivals[first].at, .work = arrivals[i].work});
+    work += arrivals[i].work;
+  }
+  return Stretch(ScaledToLoad(part, load), nanoseconds(0), length);
+}
+
 Arrivals Repeated(const Arrivals& arrivals, nanoseconds length, int times) {
   Arrivals all;
   for (int turn = 0; turn < times; ++turn) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +33,11 @@ Arrivals ScaledToLoad(const Arrivals& arrivals, double load);
 
 // The requests of [from, from + length), counted from `from`.
 Arrivals Stretch(const Arrivals& arrivals, nanoseconds from, nanoseconds length);
+
+// As many requests from the `first` one on as fill `length` at this load, time scaled to fill it.
+// Fewer, over a shorter time, where the list ends before.
+Arrivals StretchOfLoad(const Arrivals& arrivals, std::size_t first, nanoseconds length,
+                       double load);
 
 // The same `length` of requests over and over, `times` times: every turn meets the same arrivals.
 Arrivals Repeated(const Arrivals& arrivals, nanoseconds length, int times);

@@ -22,10 +22,10 @@
 namespace gpusched::bench {
 
 struct BesideUpdateOptions {
-  std::string endpoint;
+  std::string endpoint = {};
   std::string device = "0";
   // The requests of the whole run, counted from its start; empty: the update runs alone.
-  Arrivals requests;
+  Arrivals requests = {};
   Duration target = std::chrono::milliseconds(100);
   // A request is cut into launches of at most this.
   Duration request_launch = std::chrono::milliseconds(1);
