@@ -1,0 +1,111 @@
+// Preemptive priority: the highest priority first, and within one the earliest deadline that can be
+// kept.
+//
+// Within a priority come first the jobs that can still be on time (deadline - now >= work left), by
+// earliest deadline, then the late ones, oldest first: a job that is late anyway makes no other
+// late. A job without a target should be served `starvation_bound` after its session began to wait.
+// A higher priority preempts at once; at equal priority an earlier deadline only if the current job
+// still meets its own (earliest deadline first: C. L. Liu and J. W. Layland, JACM 20(1), 1973).
+//
+// Promise: a higher arrival waits at most one preemption bound plus one rescue. Rescues keep the
+// others alive: whoever waited `starvation_bound` gets, oldest first, one slice of at most the
+// preemption bound (or one command that cannot be cut), as long as rescues take no more than
+// `background_share` plus one slice of any second. A session with work therefore waits at most
+// starvation_bound + the summed rescues of all who wait / background_share + one preemption bound
+// (those who began to wait together are due together, hence the sum). With background_share 0 there
+// are no rescues, and no promise. Weakness: no shares: a saturating higher priority leaves the
+// others only the background share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "gpusched/policy/indexed_heap.h"
+#include "gpusched/policy/kind.h"
+#include "gpusched/policy/policy.h"
+#include "rescue_budget.h"
+
+namespace gpusched {
+
+extern const PolicyKind kPreemptivePriority;
+
+class PreemptivePriority final : public Policy {
+ public:
+  struct Settings {
+    Duration slice_min = std::chrono::milliseconds(1);
+    Duration slice_max = std::chrono::milliseconds(20);
+    Duration starvation_bound = std::chrono::seconds(1);
+    Rate background_share = kWholeDevice / 20;
+  };
+  explicit PreemptivePriority(const Settings&);
+  static std::unique_ptr<Policy> Make(const Parameters&, std::vector<FieldError>& errors);
+
+  ShareRule share_rule() const override { return ShareRule::kNone; }
+  void SessionAdded(const SessionView&) override;
+  void SessionRunnable(const SessionView&) override;
+  void SessionIdle(SessionId) override;
+  void SessionChanged(const SessionView&) override;
+  void SessionRemoved(SessionId) override;
+  void Charged(const SessionView&, Duration) override;
+  void SliceEnded(const SliceReport&) override;
+  Duration LongestWait(const SessionView&) const override;
+  Decision Decide(const DecisionContext&) override;
+
+ private:
+  // What a decision needs of a session with work.
+  struct Candidate {
+    SessionId id;
+    std::int32_t priority = 0;
+    Time latest_start{};  // from then on it is late
+    Time since{};         // arrival of its job; without a target: since it began to wait
+    Time waiting_since{};
+    Time last_served{};
+    Duration work{0};  // of its job, not yet started
+  };
+  struct Rank {
+    std::int32_t priority = 0;
+    bool late = false;
+    Time when{};  // deadline, or since if late
+    Time last_served{};
+    std::uint64_t serial = 0;
+    friend bool operator<(const Rank& a, const Rank& b) {
+      if (a.priority != b.priority) return a.priority > b.priority;
+      return std::tie(a.late, a.when, a.last_served, a.serial) <
+             std::tie(b.late, b.when, b.last_served, b.serial);
+    }
+  };
+  struct Waiting {
+    Time since{};
+    std::uint64_t serial = 0;
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return std::tie(a.since, a.serial) < std::tie(b.since, b.serial);
+    }
+  };
+  using Slot = std::uint32_t;
+
+  void Queue(const SessionView&);
+  const CurrentSlice* Unfinished(const DecisionContext&) const;
+  Slot First(Time now, const CurrentSlice* current);
+  bool IsLate(const Candidate&, Time now, const CurrentSlice* current) const;
+  bool Preempts(const Candidate& first, const CurrentSlice& current, Time now) const;
+  const Candidate* LongestWaiting(Slot first, const CurrentSlice* current) const;
+  Duration SliceFor(SessionId) const;
+
+  const Settings settings_;
+  RescueBudget budget_;
+  std::vector<Candidate> candidates_;  // by slot
+  IndexedHeap<Rank> order_;
+  IndexedHeap<Waiting> waiting_;  // the same sessions
+
+  SessionId rescued_;       // by the latest answer; its next charge is a rescue's
+  SessionId latest_ended_;  // whose slice drained last, and what it would get next in a row
+  Duration next_in_row_{0};
+  Time now_{};  // of the latest decision
+  Duration preemption_bound_{0};
+  Duration longest_rescue_{0};
+  std::int64_t most_waiting_ = 0;
+};
+
+}  // namespace gpusched

@@ -1,0 +1,88 @@
+// Weighted shares by earliest eligible virtual deadline.
+#include "weighted_share.h"
+
+#include <algorithm>
+
+namespace gpusched {
+
+namespace {
+
+// A slice is at most 1.5 % of the window, so that 2 L / T stays at 3 points over it.
+constexpr Duration LongestFor(Duration window) { return window * 15 / 1'000; }
+
+constexpr ParameterSpec kParameters[] = {
+    ParameterSpec::OfDuration("slice", std::chrono::microseconds(50),
+                              std::chrono::milliseconds(500), std::chrono::milliseconds(1),
+                              "device time of a slice"),
+    ParameterSpec::OfDuration(
+        "window", std::chrono::milliseconds(10), std::chrono::seconds(30),
+        std::chrono::milliseconds(100),
+        "shares hold to 3 points over it: no slice is longer than 1.5 % of it"),
+};
+constexpr std::string_view kHonours[] = {"weight", "min", "max", "strict"};
+
+}  // namespace
+
+const PolicyKind kWeightedShare = {
+    .name = "weighted_share",
+    .promise = "device time by weight between min and max, to 1 point over a second",
+    .parameters = kParameters,
+    .honours = kHonours,
+    .make = &WeightedShare::Make,
+};
+
+std::unique_ptr<Policy> WeightedShare::Make(const Parameters& parameters,
+                                            std::vector<FieldError>&) {
+  return std::make_unique<WeightedShare>(parameters.duration("slice"),
+                                         parameters.duration("window"));
+}
+
+WeightedShare::WeightedShare(Duration slice, Duration window)
+    : length_(std::min(slice, LongestFor(window))), bounds_(length_) {}
+
+Decision WeightedShare::Decide(const DecisionContext& context) {
+  const FluidClock& fluid = context.fluid;
+  bounds_.SawClock(fluid);
+  if (context.current && context.current->used < context.current->granted &&
+      order_.Contains(context.current->session)) {
+    return Decision::Keep();
+  }
+  const auto* next = order_.First(fluid, [&fluid](const auto& clamped, const auto& free) {
+    return FluidOrder<FluidTime>::ClampedIsEarlier(fluid, clamped.key, free.key);
+  });
+  if (next == nullptr) return Decision::Idle(kNever);
+  return Decision::Run(next->id, std::min(length_, context.longest_slice));
+}
+
+void WeightedShare::SessionAdded(const SessionView& view) { order_.Reserve(view.id.slot); }
+
+void WeightedShare::SessionRunnable(const SessionView& view) {
+  bounds_.SawRunnable();
+  Queue(view);
+}
+
+void WeightedShare::SessionIdle(SessionId id) {
+  if (!order_.Contains(id)) return;
+  bounds_.SawIdle();
+  order_.Remove(id);
+}
+
+void WeightedShare::SessionRemoved(SessionId id) { SessionIdle(id); }
+
+void WeightedShare::SessionChanged(const SessionView& view) {
+  if (order_.Contains(view.id)) Queue(view);
+}
+
+void WeightedShare::Charged(const SessionView& view, Duration charged) {
+  bounds_.SawCharge(charged);
+  if (order_.Contains(view.id)) Queue(view);
+}
+
+// Eligible once it is owed time, due when the fluid reference will have given it one slice more.
+void WeightedShare::Queue(const SessionView& view) {
+  bounds_.SawSession(view);
+  const FluidTime eligible = bounds_.BoundedZeroLag(view.account);
+  order_.Set(view, eligible, eligible + FluidSpan(view.account, length_));
+}
+
+}  // namespace gpusched
