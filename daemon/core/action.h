@@ -23,22 +23,38 @@ struct StartCommand {
   Duration estimate{0};
 };
 // A hint to end a command early.
-struct Interrupt { Ticket ticket{}; };
+struct Interrupt {
+  Ticket ticket{};
+};
 
 enum class JobOutcome : std::uint8_t {
   kDone,
-  kCancelled,   // by the client, or with its session; error says which
-  kSkipped,     // skip_if_late, and it could not have been on time
-  kFailed,      // the device reported an error
+  kCancelled,  // by the client, or with its session; error says which
+  kSkipped,    // skip_if_late, and it could not have been on time
+  kFailed,     // the device reported an error
 };
 // Exactly one FinishJob or RefuseJob for every JobSubmitted; each returns one credit.
-struct FinishJob { std::unique_ptr<Job> job; JobOutcome outcome = JobOutcome::kDone; };
-struct RefuseJob { std::unique_ptr<Job> job; Status why; };
+struct FinishJob {
+  std::unique_ptr<Job> job;
+  JobOutcome outcome = JobOutcome::kDone;
+};
+struct RefuseJob {
+  std::unique_ptr<Job> job;
+  Status why;
+};
 // Nothing of the session is left in the core; its slot may be used again.
-struct SessionGone { SessionId session; };
-struct RecordSlice { SliceReport slice; };
+struct SessionGone {
+  SessionId session;
+};
+struct RecordSlice {
+  SliceReport slice;
+};
 // The policy broke its contract; round robin has taken over under the next generation.
-struct PolicyEjected { PolicySpec ejected; PolicySpec now; std::string why; };
+struct PolicyEjected {
+  PolicySpec ejected;
+  PolicySpec now;
+  std::string why;
+};
 
 using Action = std::variant<StartCommand, Interrupt, FinishJob, RefuseJob, SessionGone, RecordSlice,
                             PolicyEjected>;

@@ -1,7 +1,8 @@
 // The preemption bound in force for each priority level.
 //
 // It is the least of the device's setting and a twentieth of the smallest latency target among open
-// sessions of higher priority, with work or not, and never under the device's shortest useful chunk.
+// sessions of higher priority, with work or not, and never under the device's shortest useful
+// chunk.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +51,8 @@ class Bounds {
     Duration least = setting_;
     for (std::size_t level = kLevels; level-- > 0;) {
       in_force_[level] = std::max(least, shortest_);
-      if (!targets_[level].empty()) least = std::min(least, *targets_[level].begin() / kPartOfTarget);
+      if (!targets_[level].empty())
+        least = std::min(least, *targets_[level].begin() / kPartOfTarget);
     }
   }
 

@@ -41,14 +41,16 @@ class Cap {
     if (!limited() || tokens_ >= wanted) return filled_;
     if (rate_ <= 0) return kNever;
     const Wide missing = Wide{(wanted - tokens_).count()} * kWholeDevice / rate_ + 1;
-    return After(filled_, Duration(static_cast<std::int64_t>(std::min<Wide>(missing, INT64_MAX / 2))));
+    return After(filled_,
+                 Duration(static_cast<std::int64_t>(std::min<Wide>(missing, INT64_MAX / 2))));
   }
 
  private:
   Rate rate_ = kWholeDevice;
   Duration burst_{0};
   Duration tokens_{0};
-  std::int64_t remainder_ = 0;  // parts per billion of a nanosecond, so that nothing is lost to rounding
+  std::int64_t remainder_ =
+      0;  // parts per billion of a nanosecond, so that nothing is lost to rounding
   Time filled_{};
 };
 

@@ -1,4 +1,5 @@
-// The scheduler's state and the steps it is made of: facts.cc takes facts in, orders.cc gives orders.
+// The scheduler's state and the steps it is made of: facts.cc takes facts in, orders.cc gives
+// orders.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,7 @@ class Scheduler::Core {
   Job* NextJob(const Session&) const;
   void QueueMoved(Session&, std::uint32_t queue);
   void RefreshSkip(Session&);
-  void Refresh(Session&);                  // tells the policy what of the session moved
+  void Refresh(Session&);  // tells the policy what of the session moved
   bool CanRun(const Session&) const;
   void SetRunnable(Session&, bool);
   void StartWaiting(Session&);
@@ -75,7 +76,7 @@ class Scheduler::Core {
   SessionView View(const Session&) const;
   SessionStatus StatusOf(const Session&) const;
   Duration NextCommand(const Session&, const Job&) const;
-  void TellMoved();                        // sessions whose rate changed band
+  void TellMoved();  // sessions whose rate changed band
   void RefreshCap(Session&);
   void TakeFromCaps(Session&, Duration);
   void RefreshGroup();
@@ -88,17 +89,17 @@ class Scheduler::Core {
 
   // Orders (orders.cc).
   enum class Step : std::uint8_t { kStarted, kNoRoom, kExpired, kRanDry };
-  struct Piece {                           // a command that could start now
+  struct Piece {  // a command that could start now
     Job* job = nullptr;
     std::uint64_t first = 0, count = 0;
     Duration estimate{0}, at_most{0};
     bool alone = false;
-    bool wait_for_next_slice = false;      // the budget is used up
+    bool wait_for_next_slice = false;  // the budget is used up
   };
   void Dispatch();
   bool MayDecide() const;
-  bool ReconsiderCurrent();                // false: nothing more can be done now
-  bool OpenNext();                         // likewise
+  bool ReconsiderCurrent();  // false: nothing more can be done now
+  bool OpenNext();           // likewise
   Decision Ask(const std::optional<CurrentSlice>&);
   Step StartNext();
   Piece Cut(const Session&, Job&, Duration remaining, bool nothing_started) const;
@@ -117,40 +118,40 @@ class Scheduler::Core {
   const Limits limits_;
   const DeviceTraits traits_;
   Time now_{};
-  std::vector<Action> pending_;            // orders that facts gave rise to
+  std::vector<Action> pending_;  // orders that facts gave rise to
 
   std::vector<std::unique_ptr<Session>> sessions_;  // by slot
   std::vector<SessionId> by_age_;                   // in order of opening
   std::uint32_t runnable_count_ = 0;
-  std::vector<std::uint32_t> leaving_;              // slots of closing sessions that may have drained
+  std::vector<std::uint32_t> leaving_;  // slots of closing sessions that may have drained
 
   PolicyHost host_;
   Fluid fluid_;
   Time fluid_at_{};
-  Duration fluid_debt_{0};                 // fluid time counted that turned out to be a gap
-  Time patience_{};                        // a clock that leaves out stalls of the whole process
+  Duration fluid_debt_{0};  // fluid time counted that turned out to be a gap
+  Time patience_{};         // a clock that leaves out stalls of the whole process
   Bounds bounds_;
 
-  Cap group_cap_;                          // sessions without a strict min, together
+  Cap group_cap_;  // sessions without a strict min, together
   Rate strict_min_ = 0;
   bool group_at_cap_ = false;
-  IndexedHeap<Time> cap_ends_;             // sessions at their cap, by when it ends
-  IndexedHeap<Time> skip_at_;              // first jobs that are to be skipped when late
-  IndexedHeap<Time> starved_at_;           // runnable sessions, by when their wait breaks the promise
+  IndexedHeap<Time> cap_ends_;    // sessions at their cap, by when it ends
+  IndexedHeap<Time> skip_at_;     // first jobs that are to be skipped when late
+  IndexedHeap<Time> starved_at_;  // runnable sessions, by when their wait breaks the promise
 
-  std::vector<Slice> slices_;              // a pool
+  std::vector<Slice> slices_;  // a pool
   std::vector<std::uint32_t> free_slices_;
   std::uint32_t current_ = kNone;
   std::uint64_t slice_serial_ = 0;
-  bool reconsider_ = false;                // something happened that could preempt
+  bool reconsider_ = false;  // something happened that could preempt
   Time ask_again_ = kNever;
 
-  std::vector<Flight> flights_;            // in order of start
-  Duration flight_time_{0};                // their estimates plus spreads
+  std::vector<Flight> flights_;  // in order of start
+  Duration flight_time_{0};      // their estimates plus spreads
   std::uint32_t alone_in_flight_ = 0;
   std::uint64_t last_ticket_ = 0;
-  Time device_end_{};                      // end of the last command that finished
-  std::uint64_t device_slice_ = 0;         // serial of its slice
+  Time device_end_{};               // end of the last command that finished
+  std::uint64_t device_slice_ = 0;  // serial of its slice
   Duration longest_command_{0};
   bool lost_ = false;
 

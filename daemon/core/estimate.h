@@ -1,9 +1,9 @@
 // What commands are expected to take, learned from what they took.
 //
-// One estimate a key: time per block or byte and its spread, both moving averages. A measurement that
-// is off by more than a factor of two replaces the average at once, so that after any change of a
-// kernel's time the very next command is sized right; smaller ones are averaged in, so that noise is
-// not chased.
+// One estimate a key: time per block or byte and its spread, both moving averages. A measurement
+// that is off by more than a factor of two replaces the average at once, so that after any change
+// of a kernel's time the very next command is sized right; smaller ones are averaged in, so that
+// noise is not chased.
 #pragma once
 
 #include <cstdint>

@@ -142,7 +142,8 @@ void Scheduler::Core::On(JobSubmitted& fact) {
   Queue& queue = session.queues[job->queue];
   queue.Append(job);
   if (queue.next == job) QueueMoved(session, job->queue);
-  if (job->skip_if_late && skip_at_.Contains(session.id.slot) && skip_at_.KeyOf(session.id.slot) < now_) {
+  if (job->skip_if_late && skip_at_.Contains(session.id.slot) &&
+      skip_at_.KeyOf(session.id.slot) < now_) {
     SkipLate(session);
   }
   Refresh(session);
@@ -297,7 +298,8 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   const Operation& operation = job.operations[flight.operation];
   if (fact.outcome == CommandFinished::Outcome::kDone) {
     session.estimates.Measured(operation.estimate, flight.count, took);
-    if (!operation.cuttable) session.longest_uncuttable = std::max(session.longest_uncuttable, took);
+    if (!operation.cuttable)
+      session.longest_uncuttable = std::max(session.longest_uncuttable, took);
   }
   job.charged += charged;
   if (job.first_start == Time{}) job.first_start = fact.started;
@@ -343,7 +345,8 @@ void Scheduler::Core::On(SettingsChanged& fact) {
                          limits_.greatest_preemption_bound));
 }
 
-// The accounts stay; the new policy learns of every session as if it had just come with its account.
+// The accounts stay; the new policy learns of every session as if it had just come with its
+// account.
 void Scheduler::Core::ReplacePolicy(PolicySpec spec, std::unique_ptr<Policy> policy) {
   host_.Replace(std::move(spec), std::move(policy));
   fluid_.SetRule(host_.policy().share_rule());

@@ -164,29 +164,25 @@ Fluid::Fraction Fluid::Target() const {
   return {std::max<Rate>(0, kWholeDevice - reserved_ - clamped_rate_), free_weight_};
 }
 
-// Walks the level up or down until the rates sum to what there is. Bands are always those of level_, so
-// each member is met at most twice.
+// Walks the level up or down until the rates sum to what there is. Bands are always those of
+// level_, so each member is met at most twice.
 void Fluid::FindLevel() {
   if (rule_ == ShareRule::kNone) return;
   const Rate there_is = kWholeDevice - reserved_;
-  const bool too_much =
-      free_weight_ > 0
-          ? Wide{level_.numerator} * free_weight_ >
-                Wide{there_is - clamped_rate_} * level_.denominator
-          : clamped_rate_ > there_is;
+  const bool too_much = free_weight_ > 0 ? Wide{level_.numerator} * free_weight_ >
+                                               Wide{there_is - clamped_rate_} * level_.denominator
+                                         : clamped_rate_ > there_is;
   if (too_much) {
-    while (StepDown()) {
-    }
+    while (StepDown()) {}
   } else {
-    while (StepUp()) {
-    }
+    while (StepUp()) {}
   }
 }
 
 // One bound further up, or to the target if that comes first (then false).
 bool Fluid::StepUp() {
-  const bool at_max_next = !free_to_max_.empty() &&
-                           (min_to_free_.empty() || free_to_max_.top() < min_to_free_.top());
+  const bool at_max_next =
+      !free_to_max_.empty() && (min_to_free_.empty() || free_to_max_.top() < min_to_free_.top());
   const bool none_next = free_to_max_.empty() && min_to_free_.empty();
   if (free_weight_ > 0) {
     const Fraction target = Target();
@@ -208,8 +204,8 @@ bool Fluid::StepUp() {
 }
 
 bool Fluid::StepDown() {
-  const bool at_min_next = !free_to_min_.empty() &&
-                           (max_to_free_.empty() || max_to_free_.top() < free_to_min_.top());
+  const bool at_min_next =
+      !free_to_min_.empty() && (max_to_free_.empty() || max_to_free_.top() < free_to_min_.top());
   const bool none_next = free_to_min_.empty() && max_to_free_.empty();
   if (free_weight_ > 0) {
     const Fraction target = Target();
@@ -303,7 +299,8 @@ FluidClock Fluid::Clock() const {
   const Fraction target = Target();
   clock.free_rate = target.numerator;
   clock.free_weight = free_weight_;
-  // Rounding must never leave nobody owed: par errs upwards, by far less than a nanosecond of service.
+  // Rounding must never leave nobody owed: par errs upwards, by far less than a nanosecond of
+  // service.
   constexpr FluidTime kSlack = 1 << 12;
   if (runnable_rate_ == 0) {
     if (runnable_weight_ > 0) clock.free_par = free_moment_ / runnable_weight_ + kSlack;
@@ -317,8 +314,7 @@ FluidClock Fluid::Clock() const {
   const Wide behind = lag / rate * kWholeDevice;  // fluid time by which each is owed, at par
   clock.clamped_par = clamped_clock_ - behind + (Wide{kSlack} << 20);
   if (free_weight_ > 0) {
-    clock.free_par = free_clock_ -
-                     behind / free_weight_ * target.numerator / kWholeDevice + kSlack;
+    clock.free_par = free_clock_ - behind / free_weight_ * target.numerator / kWholeDevice + kSlack;
   }
   return clock;
 }

@@ -1,10 +1,11 @@
 // The fluid reference: every session that has work, served at its water-filled rate at once.
 //
 // Rates are weight x level, clamped between min and max; the level is where they sum to the device
-// (less the min of strict sessions without work). When a session comes or goes the level walks in one
-// direction past the bounds it crosses, so a change costs O(log n) and one step for each session that
-// becomes clamped or free. Lags live on the two clocks of policy/account.h, so time passing costs O(1).
-// Water-filling with bounds: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2 (max-min).
+// (less the min of strict sessions without work). When a session comes or goes the level walks in
+// one direction past the bounds it crosses, so a change costs O(log n) and one step for each
+// session that becomes clamped or free. Lags live on the two clocks of policy/account.h, so time
+// passing costs O(1). Water-filling with bounds: Bertsekas and Gallager, Data Networks, 1992,
+// section 6.5.2 (max-min).
 #pragma once
 
 #include <cstdint>
@@ -32,21 +33,21 @@ class Fluid {
   // Every session keeps its lag; rates start anew under the rule.
   void SetRule(ShareRule rule);
 
-  void Advance(Duration fluid_time);                    // may be negative: a correction
-  void Charge(std::uint32_t slot, Duration charged);    // under ShareRule::kNone lags stand still
+  void Advance(Duration fluid_time);                  // may be negative: a correction
+  void Charge(std::uint32_t slot, Duration charged);  // under ShareRule::kNone lags stand still
 
   FluidClock Clock() const;
   // band, rate, lag, weight and zero_lag; the rest is the caller's.
   void Describe(std::uint32_t slot, Account& account) const;
   Duration Lag(std::uint32_t slot) const;
-  Duration Asked(std::uint32_t slot) const;             // integral of the rate since Add
+  Duration Asked(std::uint32_t slot) const;  // integral of the rate since Add
   bool active(std::uint32_t slot) const { return members_[slot].active; }
 
   // Sessions whose band changed since the last call: their keys in a policy's queues are void.
   std::vector<std::uint32_t>& moved() { return moved_; }
 
  private:
-  struct Fraction {           // numerator / denominator, both small enough to be multiplied
+  struct Fraction {  // numerator / denominator, both small enough to be multiplied
     std::int64_t numerator = 0, denominator = 1;
     friend bool operator<(Fraction a, Fraction b) {
       return Wide{a.numerator} * b.denominator < Wide{b.numerator} * a.denominator;
@@ -62,10 +63,10 @@ class Fluid {
     Place place = Place::kOut;
     std::int64_t weight = 1;  // that counts under the rule
     Rate min = 0, max = kWholeDevice;
-    FluidTime zero_lag = 0;   // on its band's clock, while active under a rule with shares
-    Duration lag{0};          // otherwise
-    Duration applied{0};      // charges that went into the lag
-    Duration given{0};        // lag that came neither from rate nor from charge
+    FluidTime zero_lag = 0;  // on its band's clock, while active under a rule with shares
+    Duration lag{0};         // otherwise
+    Duration applied{0};     // charges that went into the lag
+    Duration given{0};       // lag that came neither from rate nor from charge
   };
 
   void ApplyRule(Member&) const;
@@ -77,7 +78,7 @@ class Fluid {
   void FindLevel();
   bool StepUp();
   bool StepDown();
-  Fraction Target() const;    // the level at which the free sessions use what the clamped leave
+  Fraction Target() const;  // the level at which the free sessions use what the clamped leave
   void CountRunnable(const Member&, int sign);
   Duration LagOf(const Member&) const;
   void SetLag(Member&, Duration lag);
@@ -101,18 +102,18 @@ class Fluid {
   std::vector<std::uint32_t> moved_;
 
   FluidTime free_clock_ = 0, clamped_clock_ = 0;
-  Fraction level_;                       // bands are as at this level
+  Fraction level_;  // bands are as at this level
   std::int64_t free_weight_ = 0;
-  Rate clamped_rate_ = 0;                // sum over clamped members
-  Rate reserved_ = 0;                    // sum of min over strict sessions without work
+  Rate clamped_rate_ = 0;  // sum over clamped members
+  Rate reserved_ = 0;      // sum of min over strict sessions without work
   // The free members' bounds as levels, and the levels at which clamped ones become free.
   IndexedHeap<Fraction, Greater> free_to_min_;
   IndexedHeap<Fraction> free_to_max_;
   IndexedHeap<Fraction> min_to_free_;
   IndexedHeap<Fraction, Greater> max_to_free_;
 
-  // Over runnable members: summed weight and weight x zero_lag of the free, rate and rate x zero_lag of
-  // the clamped; par follows from them in O(1).
+  // Over runnable members: summed weight and weight x zero_lag of the free, rate and rate x
+  // zero_lag of the clamped; par follows from them in O(1).
   std::int64_t runnable_weight_ = 0;
   Rate runnable_rate_ = 0;
   Wide free_moment_ = 0, clamped_moment_ = 0;

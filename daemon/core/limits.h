@@ -25,10 +25,11 @@ struct Limits {
   Duration longest_slice = std::chrono::seconds(1);
   // Time a capped session may save up while it waits its turn: a fifth of a point of a second.
   Duration cap_burst = std::chrono::milliseconds(2);
-  // What the sessions beside a strict one must have saved before they run again, so that they are not
-  // told to stop and go more than a thousand times a second.
+  // What the sessions beside a strict one must have saved before they run again, so that they are
+  // not told to stop and go more than a thousand times a second.
   Duration group_resume = std::chrono::milliseconds(1);
-  // A wait is a policy's fault only beyond what it declared plus this (and twice the longest command).
+  // A wait is a policy's fault only beyond what it declared plus this (and twice the longest
+  // command).
   Duration starvation_slack = std::chrono::milliseconds(100);
   // A debt or claim beyond this is of no use to anyone and would take minutes to clear.
   Duration largest_lag = std::chrono::seconds(10);

@@ -53,11 +53,10 @@ bool Scheduler::Core::ReconsiderCurrent() {
   reconsider_ = false;
   Slice& slice = current();
   if (!sessions_[slice.report.session.slot]->runnable) return true;  // it ends by itself
-  const Decision decision =
-      Ask(CurrentSlice{.session = slice.report.session,
-                       .granted = slice.report.granted,
-                       .used = slice.used,
-                       .rescue = slice.report.rescue});
+  const Decision decision = Ask(CurrentSlice{.session = slice.report.session,
+                                             .granted = slice.report.granted,
+                                             .used = slice.used,
+                                             .rescue = slice.report.rescue});
   ask_again_ = decision.ask_again;
   switch (decision.kind) {
     case Decision::Kind::kKeep: return true;
@@ -128,23 +127,22 @@ Scheduler::Core::Step Scheduler::Core::StartNext() {
   Slice& slice = current();
   Session& session = *sessions_[slice.report.session.slot];
   if (!session.runnable) return Step::kRanDry;
-  const Piece piece =
-      Cut(session, *NextJob(session), slice.report.granted - slice.used, false);
+  const Piece piece = Cut(session, *NextJob(session), slice.report.granted - slice.used, false);
   if (piece.wait_for_next_slice) return Step::kExpired;
   if (!Fits(session, piece)) return Step::kNoRoom;
   Start(session, current_, piece);
   return Step::kStarted;
 }
 
-// The next command of a session: the whole rest of its operation where that is short or cannot be cut,
-// else what fits into half the bound in force and into the budget.
+// The next command of a session: the whole rest of its operation where that is short or cannot be
+// cut, else what fits into half the bound in force and into the budget.
 Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Duration remaining,
                                             bool nothing_started) const {
   const Operation& operation = job.operations[job.next_operation];
   const Estimates& estimates = session.estimates;
   const std::uint64_t left = operation.extent - job.next_unit;
-  const Duration half = std::max(bounds_.InForce(session.share.priority) / 2,
-                                 traits_.shortest_useful_chunk);
+  const Duration half =
+      std::max(bounds_.InForce(session.share.priority) / 2, traits_.shortest_useful_chunk);
   Piece piece;
   piece.job = &job;
   piece.first = job.next_unit;

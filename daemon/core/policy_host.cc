@@ -6,8 +6,7 @@
 namespace gpusched::core {
 
 std::optional<std::string> PolicyHost::Fault(const DecisionContext& context,
-                                             const Decision& decision,
-                                             const DecisionFacts& facts) {
+                                             const Decision& decision, const DecisionFacts& facts) {
   switch (decision.kind) {
     case Decision::Kind::kKeep:
       if (!context.current) return "answered Keep with no slice to keep";

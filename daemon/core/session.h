@@ -45,20 +45,20 @@ struct Session {
   SessionId id;
   Share share;
   std::array<Queue, kQueues> queues{};
-  std::uint64_t startable = 0;   // bit q: queues[q].next is there
+  std::uint64_t startable = 0;  // bit q: queues[q].next is there
   Estimates estimates;
   Cap cap;
 
   bool paused = false;
   bool closing = false;
   Status why_closed;
-  bool runnable = false;         // as the policy was told
-  Time waiting_since = kNever;   // while runnable
-  Time patient_since{};          // the same on the clock that leaves out stalls
+  bool runnable = false;        // as the policy was told
+  Time waiting_since = kNever;  // while runnable
+  Time patient_since{};         // the same on the clock that leaves out stalls
 
-  std::uint32_t jobs = 0;        // not finished
+  std::uint32_t jobs = 0;  // not finished
   std::uint32_t jobs_started = 0;
-  std::uint32_t in_flight = 0;   // commands
+  std::uint32_t in_flight = 0;  // commands
 
   // What the policy was last told of the job it would run next.
   Time told_deadline = kNever;

@@ -11,27 +11,27 @@ namespace gpusched::core {
 
 struct Slice {
   bool in_use = false;
-  bool stopped = false;            // starts nothing more
+  bool stopped = false;  // starts nothing more
   std::uint64_t serial = 0;
-  SliceReport report;              // granted, charged so far, commands, ends
-  Duration used{0};                // estimate of all it has started
-  Duration in_flight{0};           // estimate of what has not finished
-  Duration provisional{0};         // what the account was charged when it stopped
+  SliceReport report;       // granted, charged so far, commands, ends
+  Duration used{0};         // estimate of all it has started
+  Duration in_flight{0};    // estimate of what has not finished
+  Duration provisional{0};  // what the account was charged when it stopped
   std::uint32_t outstanding = 0;
 };
 
 // A command on the device.
 struct Flight {
   Ticket ticket{};
-  std::uint32_t session = 0;       // slot
-  std::uint32_t slice = 0;         // index into the slice pool
+  std::uint32_t session = 0;  // slot
+  std::uint32_t slice = 0;    // index into the slice pool
   Job* job = nullptr;
   std::uint32_t operation = 0;
   std::uint64_t first = 0, count = 0;
-  Duration estimate{0};            // expected
-  Duration at_most{0};             // expected, plus one spread
+  Duration estimate{0};  // expected
+  Duration at_most{0};   // expected, plus one spread
   Time submitted{};
-  bool alone = false;              // nothing may be in flight beside it
+  bool alone = false;  // nothing may be in flight beside it
 };
 
 }  // namespace gpusched::core

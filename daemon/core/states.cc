@@ -65,7 +65,8 @@ void Scheduler::Core::RefreshSkip(Session& session) {
   Time earliest = kNever;
   for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
     const Job* job = session.queues[static_cast<std::size_t>(std::countr_zero(left))].next;
-    if (!job->skip_if_late || job->deadline == kNever || job->state != Job::State::kWaiting) continue;
+    if (!job->skip_if_late || job->deadline == kNever || job->state != Job::State::kWaiting)
+      continue;
     earliest = std::min(earliest, job->deadline - job->work_left);
   }
   if (earliest == kNever) {
@@ -143,8 +144,7 @@ std::optional<std::string> Scheduler::Core::Starved() {
     Session& session = *sessions_[starved_at_.top_slot()];
     const SessionView view = View(session);
     const Duration declared = host_.policy().LongestWait(view);
-    const Duration allowed =
-        Plus(declared, limits_.starvation_slack + 2 * longest_command_);
+    const Duration allowed = Plus(declared, limits_.starvation_slack + 2 * longest_command_);
     if (After(session.patient_since, allowed) < patience_) {
       return "let session " + std::to_string(session.id.serial) + " wait for " +
              std::to_string((patience_ - session.patient_since).count()) + " ns and had declared " +
@@ -223,8 +223,8 @@ void Scheduler::Core::RefreshAll() {
   for (const SessionId id : by_age_) Refresh(*sessions_[id.slot]);
 }
 
-// Fluid time passes while a command executes, and while nobody could run; not while the device stands
-// idle with someone runnable.
+// Fluid time passes while a command executes, and while nobody could run; not while the device
+// stands idle with someone runnable.
 void Scheduler::Core::AdvanceFluid(Time now) {
   const Duration step = now - fluid_at_;
   if (step == Duration::zero() && fluid_debt_ >= Duration::zero()) return;
@@ -286,8 +286,8 @@ SessionStatus Scheduler::Core::StatusOf(const Session& session) const {
   }
   status.longest_uncuttable = session.longest_uncuttable;
   status.paused = session.paused;
-  status.at_cap = session.startable != 0 &&
-                  (session.cap.Empty() || (group_at_cap_ && !session.share.strict));
+  status.at_cap =
+      session.startable != 0 && (session.cap.Empty() || (group_at_cap_ && !session.share.strict));
   status.runnable = session.runnable;
   status.jobs_running = session.jobs_started;
   status.jobs_waiting = session.jobs - session.jobs_started;

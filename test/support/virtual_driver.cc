@@ -21,7 +21,8 @@ std::unique_ptr<Policy> Build(const std::string& kind, const std::string& parame
   return std::move(built.policy);
 }
 
-core::PolicySpec Spec(const std::string& kind, const std::string& parameters, std::uint64_t generation) {
+core::PolicySpec Spec(const std::string& kind, const std::string& parameters,
+                      std::uint64_t generation) {
   return {.kind = kind, .parameters = parameters, .generation = generation, .source = "test"};
 }
 
@@ -52,7 +53,9 @@ void VirtualDriver::Close(SessionId id) {
   sources_.erase(id);
   Feed(core::SessionClosed{id, Status(StatusCode::kCancelled, "SESSION_CLOSED", "closed")});
 }
-void VirtualDriver::Change(SessionId id, const Share& share) { Feed(core::SessionChanged{id, share}); }
+void VirtualDriver::Change(SessionId id, const Share& share) {
+  Feed(core::SessionChanged{id, share});
+}
 void VirtualDriver::Pause(SessionId id) { Feed(core::Paused{id}); }
 void VirtualDriver::Resume(SessionId id) { Feed(core::Resumed{id}); }
 
@@ -69,7 +72,8 @@ std::uint64_t VirtualDriver::Submit(SessionId id, const Work& work, std::uint32_
   body->work = work;
   job->body = std::move(body);
   const std::uint64_t key = static_cast<std::uint64_t>(work.per_block.count()) * 2 + work.cuttable;
-  job->operations.resize(work.launches, {.cuttable = work.cuttable, .extent = work.blocks, .estimate_key = key});
+  job->operations.resize(work.launches,
+                         {.cuttable = work.cuttable, .extent = work.blocks, .estimate_key = key});
   const std::uint64_t number = job->id;
   ++outstanding_;
   Feed(core::JobSubmitted{std::move(job)});
@@ -193,8 +197,11 @@ void VirtualDriver::Execute(const core::StartCommand& order) {
     const auto found = in_flight_.find(ticket);
     const Executed done = found->second;
     in_flight_.erase(found);
-    Feed(core::CommandFinished{
-        .ticket = core::Ticket{ticket}, .started = done.started, .ended = done.ended});
+    core::CommandFinished fact;
+    fact.ticket = core::Ticket{ticket};
+    fact.started = done.started;
+    fact.ended = done.ended;
+    Feed(std::move(fact));
   });
 }
 

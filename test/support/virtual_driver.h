@@ -1,4 +1,5 @@
-// Drives the real scheduler in virtual time on a device that only counts: for stories without a clock.
+// Drives the real scheduler in virtual time on a device that only counts: for stories without a
+// clock.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ struct JobRecord {
   Duration latency() const { return ended - arrived; }
 };
 
-// Facts go in at exact times; completions arrive `lateness` after the command's end, as where a thread
-// has to wake up for them.
+// Facts go in at exact times; completions arrive `lateness` after the command's end, as where a
+// thread has to wake up for them.
 class VirtualDriver {
  public:
   struct Options {
@@ -60,7 +61,7 @@ class VirtualDriver {
   void Cancel(SessionId, std::uint64_t job);
   void SetPolicy(const std::string& kind, const std::string& parameters = "");
   void SetPolicy(std::unique_ptr<Policy> policy);
-  void LoseDevice();      // everything in flight is lost
+  void LoseDevice();  // everything in flight is lost
   void RestoreDevice();
 
   // Keeps `outstanding` jobs of this shape submitted, from now until StopWork or Close.
@@ -77,8 +78,8 @@ class VirtualDriver {
 
   Time now() const { return now_; }
   core::Scheduler& scheduler() { return *scheduler_; }
-  Duration Got(SessionId) const;                       // charged since it opened
-  double ShareOf(SessionId, Time from, Time to) const; // of slices, by the device's times
+  Duration Got(SessionId) const;                        // charged since it opened
+  double ShareOf(SessionId, Time from, Time to) const;  // of slices, by the device's times
   Duration LargestIdleGap() const { return largest_idle_gap_; }
   const std::vector<JobRecord>& jobs() const { return jobs_; }
   std::vector<JobRecord> JobsOf(SessionId) const;

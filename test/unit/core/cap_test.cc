@@ -1,0 +1,50 @@
+// Caps by hand arithmetic: a rate, a burst, nothing lost to rounding.
+#include "core/cap.h"
+
+#include <gtest/gtest.h>
+
+namespace gpusched::core {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Time At(Duration d) { return Time(d); }
+
+TEST(CapTest, FillsAtItsRateAndHoldsNoMoreThanItsBurst) {
+  Cap cap;
+  cap.SetRate(At(milliseconds(0)), kWholeDevice / 4, milliseconds(2));
+  cap.Fill(At(milliseconds(4)));
+  cap.Take(milliseconds(3));  // 1 - 3
+  EXPECT_TRUE(cap.Empty());
+  EXPECT_NEAR((cap.FullAgain(Duration(1)) - At(milliseconds(12))).count(), 0, 8);
+  cap.Fill(At(std::chrono::seconds(10)));
+  cap.Take(milliseconds(2));
+  EXPECT_TRUE(cap.Empty());
+}
+
+TEST(CapTest, ManySmallFillsLoseNothing) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice / 3, milliseconds(100));
+  for (int i = 1; i <= 300'000; ++i) cap.Fill(At(Duration(i)));
+  cap.Take(Duration(99'998));  // 300,000 x 333,333,333 / 10^9 = 99,999.9999
+  EXPECT_FALSE(cap.Empty());
+  cap.Take(Duration(1));
+  EXPECT_TRUE(cap.Empty());
+}
+
+TEST(CapTest, AChangeOfRateDoesNotRefill) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice / 2, milliseconds(2));
+  cap.Take(milliseconds(5));
+  cap.SetRate(At(Duration(0)), kWholeDevice / 4, milliseconds(2));
+  EXPECT_TRUE(cap.Empty());
+}
+
+TEST(CapTest, UnlimitedIsNeverEmpty) {
+  Cap cap;
+  cap.Take(milliseconds(5));
+  EXPECT_FALSE(cap.Empty());
+}
+
+}  // namespace
+}  // namespace gpusched::core
