@@ -16,13 +16,13 @@ namespace gpusched::device {
 struct DeviceOptions {
   std::string kind = "auto";  // "auto", "virtual", "opencl"; auto never takes virtual
   int count = 1;              // devices to open, 1..8; ignored where `select` names them
-  std::string cost_file;      // virtual: the cost file; "": the costs built in
+  std::string cost_file{};    // virtual: the cost file; "": the costs built in
   std::uint64_t memory_bytes =
-      0;                  // what sessions of one device may allocate together; 0: the device's own
-  std::string cache_dir;  // opencl: where the compiler keeps what it built; made if missing
+      0;  // what sessions of one device may allocate together; 0: the device's own
+  std::string cache_dir{};  // opencl: where the compiler keeps what it built; made if missing
   // Which devices to open, in this order, comma-separated; "": the first `count`, GPUs before CPUs.
   // An item is a uuid, or for real devices a part of the device's or platform's name.
-  std::string select;
+  std::string select{};
 };
 
 inline constexpr int kMaxDevices = 8;

@@ -23,7 +23,7 @@ namespace gpusched::device {
 
 struct VirtualKernel {
   Duration time_per_block{0};
-  std::optional<std::uint32_t> scale;  // index of a parameter of 1, 2, 4 or 8 bytes
+  std::optional<std::uint32_t> scale{};  // index of a parameter of 1, 2, 4 or 8 bytes
   bool fails = false;
 };
 
