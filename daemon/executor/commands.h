@@ -1,0 +1,14 @@
+// From the core's order to the device's command.
+#pragma once
+
+#include "core/action.h"
+#include "device/device.h"
+
+namespace gpusched::executor {
+
+// Everything it points to lives in the job's body, until FinishJob.
+device::Command MakeCommand(const core::StartCommand& order, Time now);
+
+core::CommandFinished MakeFinished(device::Completion&& completion);
+
+}  // namespace gpusched::executor
