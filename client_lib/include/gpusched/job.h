@@ -19,6 +19,10 @@
 
 namespace gpusched {
 
+namespace internal {
+class Encoding;
+}  // namespace internal
+
 using Duration = std::chrono::nanoseconds;
 
 struct Dim3 {
@@ -118,8 +122,7 @@ class GPUSCHED_EXPORT Job {
   std::size_t size() const { return operations_.size(); }
 
  private:
-  friend class Session;
-  friend class internal::Stream;
+  friend class internal::Encoding;
 
   struct Operation {
     enum class Kind : std::uint8_t { kLaunch, kWrite, kRead, kFill };
@@ -129,7 +132,7 @@ class GPUSCHED_EXPORT Job {
     std::uint64_t bytes = 0;
     const void* from = nullptr;
     void* to = nullptr;
-    std::shared_ptr<const internal::ModuleHold> module;  // of a launch; none: found by name
+    std::shared_ptr<const internal::ModuleRecord> module;  // of a launch; none: found by name
     std::string kernel;
     Dim3 grid, block;
     std::vector<Argument> arguments;
@@ -161,8 +164,7 @@ class GPUSCHED_EXPORT Changes {
   Changes Read(std::uint32_t operation, void* to) && { return std::move(Read(operation, to)); }
 
  private:
-  friend class Session;
-  friend class internal::Stream;
+  friend class internal::Encoding;
 
   struct ArgumentChange {
     std::uint32_t launch = 0, argument = 0;

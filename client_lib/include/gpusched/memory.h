@@ -11,7 +11,6 @@ namespace gpusched {
 
 namespace internal {
 class Stream;
-struct BufferHold;
 }  // namespace internal
 
 // A place inside a buffer, as an argument of a launch.
@@ -35,9 +34,11 @@ class GPUSCHED_EXPORT Buffer {
 
  private:
   friend class Session;
-  explicit Buffer(std::unique_ptr<internal::BufferHold> hold);
+  Buffer(std::shared_ptr<internal::Stream> stream, std::uint64_t id, std::uint64_t bytes);
 
-  std::unique_ptr<internal::BufferHold> hold_;
+  std::shared_ptr<internal::Stream> stream_;  // none: moved from, or freed
+  std::uint64_t id_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace gpusched

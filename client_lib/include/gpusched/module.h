@@ -12,7 +12,7 @@
 namespace gpusched {
 
 namespace internal {
-struct ModuleHold;
+struct ModuleRecord;
 }  // namespace internal
 
 // The same kernels in as many forms as there are; the device picks. Empty ones are left out. All
@@ -47,10 +47,10 @@ class GPUSCHED_EXPORT Kernel {
  private:
   friend class Module;
   friend class Job;
-  Kernel(std::shared_ptr<const internal::ModuleHold> module, std::string name)
+  Kernel(std::shared_ptr<const internal::ModuleRecord> module, std::string name)
       : module_(std::move(module)), name_(std::move(name)) {}
 
-  std::shared_ptr<const internal::ModuleHold> module_;
+  std::shared_ptr<const internal::ModuleRecord> module_;
   std::string name_;
 };
 
@@ -65,9 +65,9 @@ class GPUSCHED_EXPORT Module {
 
  private:
   friend class Session;
-  explicit Module(std::shared_ptr<const internal::ModuleHold> hold);
+  explicit Module(std::shared_ptr<const internal::ModuleRecord> record);
 
-  std::shared_ptr<const internal::ModuleHold> hold_;
+  std::shared_ptr<const internal::ModuleRecord> record_;
 };
 
 }  // namespace gpusched

@@ -101,13 +101,16 @@ class GPUSCHED_EXPORT Session {
 
   // Finishes what was submitted, then closes. Others may go on waiting for their jobs meanwhile.
   Status Drain(Duration limit = Duration::max());
-  // Cancels what waits and returns when the daemon has closed the session or `kCloseLimit` passed.
-  // OK too where the session had ended before.
+  // Cancels what waits and returns when the daemon has closed the session, or after a few seconds
+  // without an answer. OK too where the session had ended before.
   Status Close();
 
  private:
   friend class Client;
   explicit Session(std::shared_ptr<internal::Stream> stream);
+  Result<Submission> SubmitTemplate(const Template& job, const Changes* changes,
+                                    const SubmitOptions& options);
+  void Drop();
 
   std::shared_ptr<internal::Stream> stream_;
 };

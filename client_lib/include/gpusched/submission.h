@@ -14,8 +14,9 @@
 namespace gpusched {
 
 namespace internal {
-struct SubmissionHold;
-struct TemplateHold;
+class Stream;
+struct JobRecord;
+struct TemplateRecord;
 }  // namespace internal
 
 enum class Outcome : std::uint8_t {
@@ -82,9 +83,11 @@ class GPUSCHED_EXPORT Submission {
 
  private:
   friend class Session;
-  explicit Submission(std::unique_ptr<internal::SubmissionHold> hold);
+  Submission(std::shared_ptr<internal::Stream> stream, std::shared_ptr<internal::JobRecord> job);
+  void Drop();
 
-  std::unique_ptr<internal::SubmissionHold> hold_;
+  std::shared_ptr<internal::Stream> stream_;
+  std::shared_ptr<internal::JobRecord> job_;
 };
 
 // A registered job; forgotten by the daemon when the handle is destroyed and its submissions are
@@ -97,9 +100,12 @@ class GPUSCHED_EXPORT Template {
 
  private:
   friend class Session;
-  explicit Template(std::unique_ptr<internal::TemplateHold> hold);
+  Template(std::shared_ptr<internal::Stream> stream,
+           std::shared_ptr<internal::TemplateRecord> record);
+  void Drop();
 
-  std::unique_ptr<internal::TemplateHold> hold_;
+  std::shared_ptr<internal::Stream> stream_;
+  std::shared_ptr<internal::TemplateRecord> record_;
 };
 
 }  // namespace gpusched
