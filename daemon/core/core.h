@@ -10,9 +10,9 @@
 
 #include "core/bounds.h"
 #include "core/cap.h"
-#include "core/check.h"
 #include "core/fluid.h"
 #include "core/policy_host.h"
+#include "core/records.h"
 #include "core/scheduler.h"
 #include "core/session.h"
 #include "core/slice.h"
@@ -115,6 +115,7 @@ class Scheduler::Core {
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
+  Records records_;
   const Limits limits_;
   const DeviceTraits traits_;
   Time now_{};
@@ -159,3 +160,7 @@ class Scheduler::Core {
 };
 
 }  // namespace gpusched::core
+
+// Inside a Core: what only a fault of our own can break.
+#define GPUSCHED_CORE_CHECK(condition) \
+  ((condition) ? void(0) : records_.Die(__FILE__, __LINE__, #condition))

@@ -6,6 +6,32 @@
 
 namespace gpusched::core {
 
+namespace {
+
+// What is kept of a fact: its kind, whom it concerns, and a number that tells it from its like.
+struct Trace {
+  const char* what;
+  std::uint64_t session, number;
+};
+Trace TraceOf(const SessionOpened& e) { return {"opened", e.session.serial, e.session.slot}; }
+Trace TraceOf(const SessionChanged& e) { return {"changed", e.session.serial, 0}; }
+Trace TraceOf(const SessionClosed& e) { return {"closed", e.session.serial, 0}; }
+Trace TraceOf(const JobSubmitted& e) { return {"submitted", e.job->session.serial, e.job->id}; }
+Trace TraceOf(const JobCancelled& e) { return {"cancelled", e.session.serial, e.job}; }
+Trace TraceOf(const Paused& e) { return {"paused", e.session.serial, 0}; }
+Trace TraceOf(const Resumed& e) { return {"resumed", e.session.serial, 0}; }
+Trace TraceOf(const CommandFinished& e) {
+  return {"finished", 0, static_cast<std::uint64_t>(e.ticket)};
+}
+Trace TraceOf(const DeviceLost&) { return {"device lost", 0, 0}; }
+Trace TraceOf(const DeviceRestored&) { return {"device restored", 0, 0}; }
+Trace TraceOf(const PolicyChanged& e) { return {"policy", 0, e.spec.generation}; }
+Trace TraceOf(const SettingsChanged& e) {
+  return {"bound", 0, static_cast<std::uint64_t>(e.preemption_bound.count())};
+}
+
+}  // namespace
+
 Scheduler::Core::Core(const Limits& limits, const DeviceTraits& traits, PolicySpec spec,
                       std::unique_ptr<Policy> policy)
     : limits_(limits),
@@ -34,19 +60,25 @@ Scheduler::Core::~Core() {
 }
 
 void Scheduler::Core::Handle(Time now, Event event) {
-  GPUSCHED_CHECK(now >= now_);
+  GPUSCHED_CORE_CHECK(now >= now_);
   now_ = now;
   AdvanceFluid(now);
-  std::visit([this](auto& fact) { On(fact); }, event);
+  std::visit(
+      [this](auto& fact) {
+        const Trace trace = TraceOf(fact);
+        records_.Add(now_, trace.what, trace.session, trace.number);
+        On(fact);
+      },
+      event);
   ReleaseGone();
 }
 
 void Scheduler::Core::On(SessionOpened& fact) {
   const std::uint32_t slot = fact.session.slot;
-  GPUSCHED_CHECK(slot < limits_.sessions);
+  GPUSCHED_CORE_CHECK(slot < limits_.sessions);
   if (slot >= sessions_.size()) sessions_.resize(slot + 1);
-  GPUSCHED_CHECK(sessions_[slot] == nullptr);
-  GPUSCHED_CHECK(by_age_.empty() || by_age_.back() < fact.session);
+  GPUSCHED_CORE_CHECK(sessions_[slot] == nullptr);
+  GPUSCHED_CORE_CHECK(by_age_.empty() || by_age_.back() < fact.session);
   sessions_[slot] = std::make_unique<Session>(fact.session, fact.share, limits_);
   Session& session = *sessions_[slot];
   by_age_.push_back(fact.session);
@@ -238,7 +270,7 @@ void Scheduler::Core::On(Resumed& fact) {
 void Scheduler::Core::On(CommandFinished& fact) {
   const auto at = std::find_if(flights_.begin(), flights_.end(),
                                [&](const Flight& f) { return f.ticket == fact.ticket; });
-  GPUSCHED_CHECK(at != flights_.end());
+  GPUSCHED_CORE_CHECK(at != flights_.end());
   const Flight flight = *at;
   flights_.erase(at);
   flight_time_ -= flight.at_most;
@@ -317,7 +349,7 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
 // The device stopped a command early: what it left is to be started again, first of all.
 void Scheduler::Core::Rewind(Session& session, const Flight& flight, std::uint64_t next) {
   Job& job = *flight.job;
-  GPUSCHED_CHECK(next >= flight.first && next <= flight.first + flight.count);
+  GPUSCHED_CORE_CHECK(next >= flight.first && next <= flight.first + flight.count);
   if (next == flight.first + flight.count) return;
   const bool earlier = flight.operation < job.next_operation ||
                        (flight.operation == job.next_operation && next < job.next_unit);

@@ -14,7 +14,7 @@ constexpr std::uint64_t kPage = 4'096;
 }  // namespace
 
 void Scheduler::Core::Advance(Time now, std::vector<Action>& actions) {
-  GPUSCHED_CHECK(now >= now_);
+  GPUSCHED_CORE_CHECK(now >= now_);
   now_ = now;
   AdvanceFluid(now);
   Tick();
@@ -118,7 +118,7 @@ Decision Scheduler::Core::Ask(const std::optional<CurrentSlice>& slice) {
     context.fluid = fluid_.Clock();
     decision = host_.policy().Decide(context);
     fault = PolicyHost::Fault(context, decision, facts());
-    GPUSCHED_CHECK(!fault && "the fallback policy is sound");
+    GPUSCHED_CORE_CHECK(!fault && "the fallback policy is sound");
   }
   return decision;
 }
@@ -238,6 +238,7 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   ++slice.outstanding;
   ++session.in_flight;
   ++session.commands;
+  records_.Add(now_, "start", session.id.serial, static_cast<std::uint64_t>(flight.ticket));
   ++totals_.commands;
   TakeFromCaps(session, piece.estimate);
 

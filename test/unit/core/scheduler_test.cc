@@ -430,6 +430,16 @@ TEST(SchedulerTest, QueuesOfASessionAreServedByDeadline) {
             std::find(order.begin(), order.end(), blocker));
 }
 
+TEST(SchedulerDeathTest, AFaultOfItsOwnEndsTheProcessWithTheLastRecords) {
+  VirtualDriver driver(Under("round_robin"));
+  const SessionId a = driver.Open();
+  driver.Submit(a, Launches(milliseconds(3)));
+  core::CommandFinished never_issued;
+  never_issued.ticket = core::Ticket{77};
+  EXPECT_DEATH(driver.scheduler().Handle(driver.now(), never_issued),
+               "check failed.*last records.*submitted +session 1  1.*start.*finished");
+}
+
 TEST(SchedulerTest, EqualRunsAreEqualToTheNanosecond) {
   const auto run = [] {
     VirtualDriver driver(Under("weighted_share"));
