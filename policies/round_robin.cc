@@ -29,21 +29,20 @@ std::unique_ptr<Policy> RoundRobin::Make(const Parameters& parameters, std::vect
 }
 
 RoundRobin::RoundRobin(Duration slice)
-    : slice_(slice), least_turn_(slice / 2), longest_turn_(slice * 2), bounds_(slice) {}
+    : slice_(slice), least_turn_(slice / 2), longest_turn_(slice * 2), lags_(slice) {}
 
 Decision RoundRobin::Decide(const DecisionContext& context) {
-  bounds_.SawClock(context.fluid);
+  const FluidClock& fluid = lags_.Counted(context.fluid);
   if (context.current && context.current->used < context.current->granted &&
       order_.Contains(context.current->session)) {
     chosen_ = context.current->session;
     return Decision::Keep();
   }
   const auto* next = order_.First(
-      context.fluid, [](const auto& clamped, const auto& free) { return clamped.key < free.key; });
+      fluid, [](const auto& clamped, const auto& free) { return clamped.key < free.key; });
   if (next == nullptr) return Decision::Idle(kNever);
   chosen_ = next->id;
-  return Decision::Run(next->id,
-                       std::min(LengthOfTurn(context.fluid, next->id), context.longest_slice));
+  return Decision::Run(next->id, std::min(LengthOfTurn(fluid, next->id), context.longest_slice));
 }
 
 // A slice, plus what the session is owed at par (negative: what it owes).
@@ -57,6 +56,7 @@ Duration RoundRobin::LengthOfTurn(const FluidClock& fluid, SessionId id) const {
 void RoundRobin::SessionAdded(const SessionView& view) {
   const std::uint32_t slot = view.id.slot;
   order_.Reserve(slot);
+  lags_.Reserve(slot);
   if (slot >= turns_.size()) {
     turns_.resize(std::size_t{slot} + 1);
     accounts_.resize(std::size_t{slot} + 1);
@@ -64,14 +64,14 @@ void RoundRobin::SessionAdded(const SessionView& view) {
 }
 
 void RoundRobin::SessionRunnable(const SessionView& view) {
-  bounds_.SawRunnable();
+  lags_.Enter(view);
   turns_[view.id.slot] = ++last_turn_;
   Queue(view);
 }
 
 void RoundRobin::SessionIdle(SessionId id) {
   if (!order_.Contains(id)) return;
-  bounds_.SawIdle();
+  lags_.Leave(id);
   order_.Remove(id);
 }
 
@@ -83,7 +83,7 @@ void RoundRobin::SessionChanged(const SessionView& view) {
 
 // The first charge after a session was chosen ends its turn; later ones are corrections.
 void RoundRobin::Charged(const SessionView& view, Duration charged) {
-  bounds_.SawCharge(charged);
+  lags_.Charged(charged);
   if (!order_.Contains(view.id)) return;
   if (view.id == chosen_) {
     turns_[view.id.slot] = ++last_turn_;
@@ -93,10 +93,7 @@ void RoundRobin::Charged(const SessionView& view, Duration charged) {
 }
 
 void RoundRobin::Queue(const SessionView& view) {
-  bounds_.SawSession(view);
-  Account& account = accounts_[view.id.slot];
-  account = view.account;
-  account.zero_lag = bounds_.BoundedZeroLag(account);
+  const Account& account = accounts_[view.id.slot] = lags_.Counted(view);
   const FluidTime eligible = account.zero_lag - FluidSpan(account, slice_ - least_turn_);
   order_.Set(view, eligible, turns_[view.id.slot]);
 }

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "fair_bounds.h"
+#include "fair_lags.h"
 #include "fluid_order.h"
 #include "gpusched/policy/kind.h"
 #include "gpusched/policy/policy.h"
@@ -42,7 +42,7 @@ class RoundRobin final : public Policy {
   void SessionChanged(const SessionView&) override;
   void SessionRemoved(SessionId) override;
   void Charged(const SessionView&, Duration) override;
-  Duration LongestWait(const SessionView&) const override { return bounds_.LongestWait(); }
+  Duration LongestWait(const SessionView&) const override { return lags_.LongestWait(); }
   Decision Decide(const DecisionContext&) override;
 
  private:
@@ -57,9 +57,9 @@ class RoundRobin final : public Policy {
   // What is owed beyond it is paid over several turns, so that nobody waits for one long one.
   const Duration longest_turn_;
   FluidOrder<Turn> order_;
-  FairBounds bounds_;
+  FairLags lags_;
   std::vector<Turn> turns_;        // by slot: the place in line
-  std::vector<Account> accounts_;  // by slot, zero_lag within bounds
+  std::vector<Account> accounts_;  // by slot, as they count
   Turn last_turn_ = 0;
   SessionId chosen_;  // by the latest answer; its next charge costs it its place
 };

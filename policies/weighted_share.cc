@@ -38,11 +38,10 @@ std::unique_ptr<Policy> WeightedShare::Make(const Parameters& parameters,
 }
 
 WeightedShare::WeightedShare(Duration slice, Duration window)
-    : length_(std::min(slice, LongestFor(window))), bounds_(length_) {}
+    : length_(std::min(slice, LongestFor(window))), lags_(length_) {}
 
 Decision WeightedShare::Decide(const DecisionContext& context) {
-  const FluidClock& fluid = context.fluid;
-  bounds_.SawClock(fluid);
+  const FluidClock& fluid = lags_.Counted(context.fluid);
   if (context.current && context.current->used < context.current->granted &&
       order_.Contains(context.current->session)) {
     return Decision::Keep();
@@ -54,16 +53,19 @@ Decision WeightedShare::Decide(const DecisionContext& context) {
   return Decision::Run(next->id, std::min(length_, context.longest_slice));
 }
 
-void WeightedShare::SessionAdded(const SessionView& view) { order_.Reserve(view.id.slot); }
+void WeightedShare::SessionAdded(const SessionView& view) {
+  order_.Reserve(view.id.slot);
+  lags_.Reserve(view.id.slot);
+}
 
 void WeightedShare::SessionRunnable(const SessionView& view) {
-  bounds_.SawRunnable();
+  lags_.Enter(view);
   Queue(view);
 }
 
 void WeightedShare::SessionIdle(SessionId id) {
   if (!order_.Contains(id)) return;
-  bounds_.SawIdle();
+  lags_.Leave(id);
   order_.Remove(id);
 }
 
@@ -74,15 +76,14 @@ void WeightedShare::SessionChanged(const SessionView& view) {
 }
 
 void WeightedShare::Charged(const SessionView& view, Duration charged) {
-  bounds_.SawCharge(charged);
+  lags_.Charged(charged);
   if (order_.Contains(view.id)) Queue(view);
 }
 
 // Eligible once it is owed time, due when the fluid reference will have given it one slice more.
 void WeightedShare::Queue(const SessionView& view) {
-  bounds_.SawSession(view);
-  const FluidTime eligible = bounds_.BoundedZeroLag(view.account);
-  order_.Set(view, eligible, eligible + FluidSpan(view.account, length_));
+  const Account account = lags_.Counted(view);
+  order_.Set(view, account.zero_lag, account.zero_lag + FluidSpan(account, length_));
 }
 
 }  // namespace gpusched

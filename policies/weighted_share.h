@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "fair_bounds.h"
+#include "fair_lags.h"
 #include "fluid_order.h"
 #include "gpusched/policy/kind.h"
 #include "gpusched/policy/policy.h"
@@ -45,7 +45,7 @@ class WeightedShare final : public Policy {
   void SessionChanged(const SessionView&) override;
   void SessionRemoved(SessionId) override;
   void Charged(const SessionView&, Duration) override;
-  Duration LongestWait(const SessionView&) const override { return bounds_.LongestWait(); }
+  Duration LongestWait(const SessionView&) const override { return lags_.LongestWait(); }
   Decision Decide(const DecisionContext&) override;
 
  private:
@@ -53,7 +53,7 @@ class WeightedShare final : public Policy {
 
   const Duration length_;
   FluidOrder<FluidTime> order_;  // by virtual deadline
-  FairBounds bounds_;
+  FairLags lags_;
 };
 
 }  // namespace gpusched

@@ -96,8 +96,9 @@ class Policy {
   virtual void SessionIdle(SessionId) {}               // may not: nothing to start, at its cap, paused
   virtual void SessionChanged(const SessionView&) {}   // share, deadline, band or zero_lag moved
   virtual void SessionRemoved(SessionId) {}
-  // When a slice stops starting work (the estimate) and when it has drained (the difference, which
-  // may be negative). The view's account has it already.
+  // When a slice stops starting work (the estimate; if the session can still run, it waits anew since
+  // then) and when the slice has drained (the difference, which may be negative). The view has it all
+  // already: there is no SessionChanged beside it.
   virtual void Charged(const SessionView&, Duration) {}
   virtual void SliceEnded(const SliceReport&) {}       // drained; statistics, never charging
 

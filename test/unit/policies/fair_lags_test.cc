@@ -1,0 +1,104 @@
+// Which lags count, and the waiting times that follow from what was seen.
+#include "fair_lags.h"
+
+#include <gtest/gtest.h>
+
+namespace gpusched {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kSlice = milliseconds(1);
+
+// One free session of weight 1 that has the whole device; its lag is as given.
+SessionView Alone(Duration lag) {
+  SessionView view;
+  view.account.band = RateBand::kFree;
+  view.account.fluid_weight = 1;
+  view.account.rate = kWholeDevice;
+  view.account.lag = lag;
+  view.account.zero_lag = -(Wide{lag.count()} << kFluidBits);  // the clock shows zero
+  return view;
+}
+
+FluidClock ClockOf(std::int64_t weight) {
+  FluidClock clock;
+  clock.free_rate = kWholeDevice;
+  clock.free_weight = weight;
+  return clock;
+}
+
+class FairLagsTest : public ::testing::Test {
+ protected:
+  FairLagsTest() { lags_.Reserve(0); }
+  // What is left of a lag once its session has entered.
+  Duration Counts(Duration lag) {
+    const SessionView view = Alone(lag);
+    lags_.Enter(view);
+    const Account counted = lags_.Counted(view);
+    lags_.Leave(view.id);
+    return LagAt(FluidClock{}, counted);
+  }
+  FairLags lags_{kSlice};
+};
+
+TEST_F(FairLagsTest, WhatCanBeSettledAtOnceCounts) {
+  for (const Duration lag :
+       {Duration(0), Duration(milliseconds(99)), Duration(-milliseconds(99))}) {
+    EXPECT_EQ(Counts(lag), lag);
+  }
+}
+
+TEST_F(FairLagsTest, OfOlderClaimsAndDebtsATenthOfASecondCounts) {
+  EXPECT_EQ(Counts(seconds(3)), milliseconds(100));
+  EXPECT_EQ(Counts(-seconds(3)), -milliseconds(100));
+}
+
+TEST_F(FairLagsTest, WhereCommandsAreLongerTwiceTheLongestCounts) {
+  lags_.Charged(milliseconds(299));
+  EXPECT_EQ(Counts(seconds(3)), milliseconds(600));
+}
+
+TEST_F(FairLagsTest, ParIsThatOfWhatCounts) {
+  lags_.Enter(Alone(seconds(3)));  // 2.9 s do not count
+  FluidClock clock = ClockOf(1);
+  clock.free_par = -(Wide{Duration(seconds(3)).count()} << kFluidBits);
+  EXPECT_EQ(static_cast<std::int64_t>(lags_.Counted(clock).free_par >> kFluidBits),
+            -Duration(milliseconds(100)).count());
+  lags_.Leave(SessionId{});
+  EXPECT_TRUE(lags_.Counted(clock).free_par == clock.free_par);
+}
+
+TEST_F(FairLagsTest, TheDeclaredWaitGrowsWithTheCrowdAndTheLongestCommand) {
+  lags_.Enter(Alone(Duration(0)));
+  (void)lags_.Counted(Alone(Duration(0)));
+  (void)lags_.Counted(ClockOf(1));
+  const Duration alone = lags_.LongestWait();
+  lags_.Charged(milliseconds(50));
+  const Duration beside_long = lags_.LongestWait();
+  EXPECT_GE(beside_long, alone + milliseconds(100));
+  (void)lags_.Counted(ClockOf(64));
+  EXPECT_GE(lags_.LongestWait(), 50 * beside_long);
+}
+
+TEST_F(FairLagsTest, WhatWasDeclaredIsNotTakenBackWhenOthersLeave) {
+  for (int i = 0; i < 64; ++i) lags_.Enter(Alone(Duration(0)));
+  (void)lags_.Counted(Alone(Duration(0)));
+  (void)lags_.Counted(ClockOf(64));
+  const Duration declared = lags_.LongestWait();
+  for (int i = 0; i < 63; ++i) lags_.Leave(SessionId{});
+  (void)lags_.Counted(ClockOf(1));
+  EXPECT_EQ(lags_.LongestWait(), declared);
+}
+
+TEST_F(FairLagsTest, WithoutARateThereIsNoPromise) {
+  (void)lags_.Counted(Alone(Duration(0)));
+  FluidClock clock = ClockOf(1);
+  clock.free_rate = 0;
+  (void)lags_.Counted(clock);
+  EXPECT_EQ(lags_.LongestWait(), kForever);
+}
+
+}  // namespace
+}  // namespace gpusched
