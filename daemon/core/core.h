@@ -71,7 +71,6 @@ class Scheduler::Core {
   void Refresh(Session&);  // tells the policy what of the session moved
   bool CanRun(const Session&) const;
   void SetRunnable(Session&, bool);
-  void StartWaiting(Session&);
   void SetPatience(Session&, const SessionView&);
   SessionView View(const Session&) const;
   SessionStatus StatusOf(const Session&) const;

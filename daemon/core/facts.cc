@@ -108,6 +108,7 @@ void Scheduler::Core::On(SessionChanged& fact) {
   session->cap.SetRate(now_, session->share.max, limits_.cap_burst);
   fluid_.SetShare(session->id.slot, session->share);
   host_.policy().SessionChanged(View(*session));
+  session->declared_wait = Duration(-1);
   SetGroupCap();
   Refresh(*session);
   reconsider_ = true;
@@ -386,6 +387,7 @@ void Scheduler::Core::ReplacePolicy(PolicySpec spec, std::unique_ptr<Policy> pol
     Session& session = *sessions_[id.slot];
     const SessionView view = View(session);
     host_.policy().SessionAdded(view);
+    session.declared_wait = Duration(-1);
     if (!session.runnable) continue;
     host_.policy().SessionRunnable(view);
     session.patient_since = patience_;  // the new policy is not to blame for the wait so far

@@ -84,7 +84,9 @@ bool Scheduler::Core::MayDecide() const {
 // fit beside what is in flight: by the time it does, another answer may be right.
 bool Scheduler::Core::OpenNext() {
   if (!MayDecide()) return false;
-  if (std::optional<std::string> fault = Starved()) Eject(*std::move(fault));
+  if (!starved_at_.empty() && starved_at_.top() < patience_) {
+    if (std::optional<std::string> fault = Starved()) Eject(*std::move(fault));
+  }
   reconsider_ = false;
   const Decision decision = Ask(std::nullopt);
   ask_again_ = decision.ask_again;
@@ -112,13 +114,12 @@ Decision Scheduler::Core::Ask(const std::optional<CurrentSlice>& slice) {
     return DecisionFacts{.chosen_is_runnable = chosen != nullptr && chosen->runnable,
                          .anyone_is_runnable = runnable_count_ > 0};
   };
-  if (std::optional<std::string> fault = PolicyHost::Fault(context, decision, facts())) {
-    Eject(*std::move(fault));
+  if (!PolicyHost::Sound(context, decision, facts())) {
+    Eject(PolicyHost::Fault(context, decision, facts()));
     reconsider_ = false;
     context.fluid = fluid_.Clock();
     decision = host_.policy().Decide(context);
-    fault = PolicyHost::Fault(context, decision, facts());
-    GPUSCHED_CORE_CHECK(!fault && "the fallback policy is sound");
+    GPUSCHED_CORE_CHECK(PolicyHost::Sound(context, decision, facts()));
   }
   return decision;
 }
@@ -287,9 +288,16 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
     }
   }
   fluid_.Charge(session.id.slot, slice.provisional);
-  if (session.runnable) session.waiting_since = now_;
-  host_.policy().Charged(View(session), slice.provisional);
-  if (session.runnable) StartWaiting(session);
+  if (session.runnable) {
+    session.waiting_since = now_;
+    session.patient_since = patience_;
+  }
+  const SessionView view = View(session);
+  host_.policy().Charged(view, slice.provisional);
+  if (session.runnable) {
+    session.told_deadline = view.deadline;
+    SetPatience(session, view);
+  }
   if (slice.outstanding == 0) DrainSlice(index);
 }
 

@@ -5,26 +5,18 @@
 
 namespace gpusched::core {
 
-std::optional<std::string> PolicyHost::Fault(const DecisionContext& context,
-                                             const Decision& decision, const DecisionFacts& facts) {
+std::string PolicyHost::Fault(const DecisionContext& context, const Decision& decision,
+                              const DecisionFacts& facts) {
   switch (decision.kind) {
-    case Decision::Kind::kKeep:
-      if (!context.current) return "answered Keep with no slice to keep";
-      return std::nullopt;
+    case Decision::Kind::kKeep: return "answered Keep with no slice to keep";
     case Decision::Kind::kRun:
       if (!facts.chosen_is_runnable) {
         return "chose session " + std::to_string(decision.session.serial) + ", which cannot run";
       }
-      if (decision.length <= Duration::zero() || decision.length > context.longest_slice) {
-        return "granted a slice of " + std::to_string(decision.length.count()) + " ns; 1 to " +
-               std::to_string(context.longest_slice.count()) + " are possible";
-      }
-      return std::nullopt;
+      return "granted a slice of " + std::to_string(decision.length.count()) + " ns; 1 to " +
+             std::to_string(context.longest_slice.count()) + " are possible";
     case Decision::Kind::kIdle:
-      if (facts.anyone_is_runnable && decision.ask_again == kNever) {
-        return "left the device idle with work waiting and did not say until when";
-      }
-      return std::nullopt;
+      return "left the device idle with work waiting and did not say until when";
   }
   return "answered with an unknown kind of decision";
 }

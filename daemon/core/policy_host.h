@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "core/event.h"
@@ -29,9 +28,20 @@ class PolicyHost {
   const PolicySpec& spec() const { return spec_; }
   Policy& policy() { return *policy_; }
 
-  // What is wrong with an answer; nothing if it may be acted on.
-  static std::optional<std::string> Fault(const DecisionContext&, const Decision&,
-                                          const DecisionFacts&);
+  // Whether an answer may be acted on.
+  static bool Sound(const DecisionContext& context, const Decision& decision,
+                    const DecisionFacts& facts) {
+    switch (decision.kind) {
+      case Decision::Kind::kKeep: return context.current.has_value();
+      case Decision::Kind::kRun:
+        return facts.chosen_is_runnable && decision.length > Duration::zero() &&
+               decision.length <= context.longest_slice;
+      case Decision::Kind::kIdle: return !facts.anyone_is_runnable || decision.ask_again != kNever;
+    }
+    return false;  // a third party's enum
+  }
+  // What is wrong with one that is not sound, in words.
+  static std::string Fault(const DecisionContext&, const Decision&, const DecisionFacts&);
 
   // The policy everyone falls back to, and its spec under the next generation.
   static std::unique_ptr<Policy> Fallback();

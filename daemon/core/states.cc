@@ -118,23 +118,17 @@ void Scheduler::Core::SetRunnable(Session& session, bool runnable) {
   reconsider_ = true;
 }
 
-// After a slice, if it still could run.
-void Scheduler::Core::StartWaiting(Session& session) {
-  session.waiting_since = now_;
-  session.patient_since = patience_;
-  const SessionView view = View(session);
-  session.told_deadline = view.deadline;
-  host_.policy().SessionChanged(view);
-  SetPatience(session, view);
-}
-
+// The policy is asked again only when what it said last has passed: a wait it declares may have
+// grown.
 void Scheduler::Core::SetPatience(Session& session, const SessionView& view) {
-  const Duration declared = host_.policy().LongestWait(view);
-  if (declared == kForever) {
+  if (session.declared_wait < Duration::zero()) {
+    session.declared_wait = host_.policy().LongestWait(view);
+  }
+  if (session.declared_wait == kForever) {
     starved_at_.Remove(session.id.slot);
   } else {
-    starved_at_.Set(session.id.slot,
-                    After(session.patient_since, Plus(declared, limits_.starvation_slack)));
+    starved_at_.Set(session.id.slot, After(session.patient_since,
+                                           Plus(session.declared_wait, limits_.starvation_slack)));
   }
 }
 
@@ -142,13 +136,13 @@ void Scheduler::Core::SetPatience(Session& session, const SessionView& view) {
 std::optional<std::string> Scheduler::Core::Starved() {
   while (!starved_at_.empty() && starved_at_.top() < patience_) {
     Session& session = *sessions_[starved_at_.top_slot()];
-    const SessionView view = View(session);
-    const Duration declared = host_.policy().LongestWait(view);
-    const Duration allowed = Plus(declared, limits_.starvation_slack + 2 * longest_command_);
+    session.declared_wait = host_.policy().LongestWait(View(session));
+    const Duration allowed =
+        Plus(session.declared_wait, limits_.starvation_slack + 2 * longest_command_);
     if (After(session.patient_since, allowed) < patience_) {
       return "let session " + std::to_string(session.id.serial) + " wait for " +
              std::to_string((patience_ - session.patient_since).count()) + " ns and had declared " +
-             std::to_string(declared.count());
+             std::to_string(session.declared_wait.count());
     }
     if (allowed == kForever) {
       starved_at_.Remove(session.id.slot);
