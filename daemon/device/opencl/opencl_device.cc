@@ -1,0 +1,307 @@
+// Orders become OpenCL commands; what cannot be enqueued is reported in its place in the line.
+#include "device/opencl/opencl_device.h"
+
+#include <utility>
+
+#include "device/device_clock.h"
+#include "device/opencl/error.h"
+#include "device/opencl/worker_nice.h"
+#include "device/refusals.h"
+
+namespace gpusched::device {
+namespace {
+
+// Sub-buffers kept per buffer: enough for what a service repeats, few enough to forget about.
+constexpr std::size_t kMostParts = 256;
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+// Work dimensions the launch uses; at least one.
+cl_uint Dimensions(const LaunchCommand& launch) {
+  if (launch.grid.z > 1 || launch.block.z > 1) return 3;
+  if (launch.grid.y > 1 || launch.block.y > 1) return 2;
+  return 1;
+}
+
+Status Checked(std::string_view what, cl_int error) {
+  return error == CL_SUCCESS ? Status::Ok() : ClFailure(what, error);
+}
+
+}  // namespace
+
+OpenClDevice::OpenClDevice(OpenedOpenCl opened, CompletionSink& sink)
+    : opened_(std::move(opened)),
+      sink_(sink),
+      quotas_(opened_.info.memory_bytes),
+      waiter_(sink),
+      line_(/*has_slow=*/true, YieldToLatency) {}
+
+OpenClDevice::~OpenClDevice() = default;
+
+Status OpenClDevice::OpenSession(SessionId session, Quota quota) {
+  Result<std::shared_ptr<Arena>> arena =
+      Arena::Make("gpusched-session-" + std::to_string(session.serial));
+  if (!arena) return arena.status();
+  std::lock_guard lock(mutex_);
+  Status status = quotas_.Open(session, quota.memory_bytes);
+  if (status.ok()) sessions_[session.serial].arena = *std::move(arena);
+  return status;
+}
+
+void OpenClDevice::CloseSession(SessionId session, Ticket ticket) {
+  line_.Append(session, Pace::kQuick, [this, session, ticket] {
+    std::unique_lock lock(mutex_);
+    auto gone = sessions_.extract(session.serial);
+    lock.unlock();
+    Status status = gone.empty() ? NoSuchSession(session) : Status::Ok();
+    gone = {};  // the memory is free before anybody is promised it
+    lock.lock();
+    quotas_.Close(session);
+    lock.unlock();
+    sink_.Post(Prepared{.ticket = ticket, .status = std::move(status), .module = {}});
+  });
+}
+
+void OpenClDevice::Prepare(Ticket ticket, Preparation preparation) {
+  const SessionId session = SessionOf(preparation);
+  const Pace pace = std::holds_alternative<LoadModule>(preparation) ? Pace::kSlow : Pace::kQuick;
+  line_.Append(session, pace, [this, ticket, preparation = std::move(preparation)] {
+    Prepared prepared;
+    prepared.ticket = ticket;
+    prepared.status =
+        std::visit(Overloaded{
+                       [&](const LoadModule& load) { return Carry(load, prepared.module); },
+                       [&](const auto& other) { return Carry(other); },
+                   },
+                   preparation);
+    sink_.Post(std::move(prepared));
+  });
+}
+
+void OpenClDevice::Start(Ticket ticket, const Command& command) {
+  CompletionWaiter::Started started;
+  started.ticket = ticket;
+  started.submitted = command.submitted;
+  started.before = DeviceNow();
+  started.error =
+      std::visit([&](const auto& what) { return Enqueue(what, started.event); }, command.what);
+  if (started.event) clFlush(opened_.queue.get());
+  started.after = DeviceNow();
+  waiter_.Append(std::move(started));
+}
+
+Status OpenClDevice::Enqueue(const LaunchCommand& launch, EventHandle& event) {
+  const Result<OpenClModule*> module = FindModule(launch.session, launch.module);
+  if (!module) return module.status();
+  const auto& kernels = (*module)->kernels;
+  if (launch.kernel >= kernels.size()) return NoSuchKernel(launch.kernel, kernels.size());
+  const cl_kernel kernel = kernels[launch.kernel].get();
+  if (launch.arguments != nullptr) {
+    for (std::uint32_t i = 0; i < launch.arguments->size(); ++i) {
+      Status status = SetArgument(kernel, i, launch.session, (*launch.arguments)[i]);
+      if (!status.ok()) return status;
+    }
+  }
+  const std::size_t local[3] = {launch.block.x, launch.block.y, launch.block.z};
+  const std::size_t global[3] = {local[0] * launch.grid.x, local[1] * launch.grid.y,
+                                 local[2] * launch.grid.z};
+  cl_event raw = nullptr;
+  const cl_int error = clEnqueueNDRangeKernel(opened_.queue.get(), kernel, Dimensions(launch),
+                                              nullptr, global, local, 0, nullptr, &raw);
+  event.reset(raw);
+  return Checked("launching kernel '" + (*module)->info.kernels[launch.kernel].name + "'", error);
+}
+
+Status OpenClDevice::SetArgument(cl_kernel kernel, std::uint32_t index, SessionId session,
+                                 const Argument& argument) {
+  const std::string what = "setting argument " + std::to_string(index);
+  if (const auto* value = std::get_if<ValueArgument>(&argument)) {
+    return Checked(what, clSetKernelArg(kernel, index, value->size(), value->data()));
+  }
+  if (const auto* local = std::get_if<LocalArgument>(&argument)) {
+    return Checked(what, clSetKernelArg(kernel, index, local->bytes, nullptr));
+  }
+  const auto& named = std::get<BufferArgument>(argument);
+  const Result<Buffer*> buffer = FindBuffer(session, named.buffer);
+  if (!buffer) return buffer.status();
+  const Result<cl_mem> part = Part(**buffer, named.offset);
+  if (!part) return part.status();
+  const cl_mem memory = *part;
+  return Checked(what, clSetKernelArg(kernel, index, sizeof memory, &memory));
+}
+
+// The buffer from `offset` on.
+Result<cl_mem> OpenClDevice::Part(Buffer& buffer, std::uint64_t offset) {
+  if (offset == 0) return buffer.memory.get();
+  if (offset >= buffer.bytes) return CheckRange(offset, 0, 1, 1, buffer.bytes);
+  if (offset % opened_.info.offset_alignment != 0) {
+    return Status(StatusCode::kInvalidArgument, reason::kMisaligned,
+                  "a buffer argument begins at offset " + std::to_string(offset) +
+                      "; on this device it must be a multiple of " +
+                      std::to_string(opened_.info.offset_alignment));
+  }
+  const auto found = buffer.parts.find(offset);
+  if (found != buffer.parts.end()) return found->second.get();
+  // Commands that use a part keep it themselves.
+  if (buffer.parts.size() >= kMostParts) buffer.parts.clear();
+  const cl_buffer_region region{offset, buffer.bytes - offset};
+  cl_int error = CL_SUCCESS;
+  MemoryHandle part(
+      clCreateSubBuffer(buffer.memory.get(), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+  if (error != CL_SUCCESS) return ClFailure("taking a part of a buffer", error);
+  return buffer.parts.emplace(offset, std::move(part)).first->second.get();
+}
+
+template <typename Copy>
+Result<cl_mem> OpenClDevice::Target(const Copy& copy) {
+  const Result<Buffer*> buffer = FindBuffer(copy.session, copy.buffer);
+  if (!buffer) return buffer.status();
+  Status status = CheckRange(copy.offset, copy.first, copy.count, copy.total, (*buffer)->bytes);
+  if (!status.ok()) return status;
+  return (*buffer)->memory.get();
+}
+
+Status OpenClDevice::Enqueue(const CopyInCommand& copy, EventHandle& event) {
+  const Result<cl_mem> target = Target(copy);
+  if (!target) return target.status();
+  if (copy.count == 0) return Status::Ok();
+  cl_event raw = nullptr;
+  const cl_int error =
+      clEnqueueWriteBuffer(opened_.queue.get(), *target, CL_FALSE, copy.offset + copy.first,
+                           copy.count, copy.source + copy.first, 0, nullptr, &raw);
+  event.reset(raw);
+  return Checked("copying in", error);
+}
+
+Status OpenClDevice::Enqueue(const CopyOutCommand& copy, EventHandle& event) {
+  const Result<cl_mem> source = Target(copy);
+  if (!source) return source.status();
+  if (copy.count == 0) return Status::Ok();
+  cl_event raw = nullptr;
+  const cl_int error =
+      clEnqueueReadBuffer(opened_.queue.get(), *source, CL_FALSE, copy.offset + copy.first,
+                          copy.count, copy.target + copy.first, 0, nullptr, &raw);
+  event.reset(raw);
+  return Checked("copying out", error);
+}
+
+Status OpenClDevice::Enqueue(const FillCommand& fill, EventHandle& event) {
+  const Result<cl_mem> target = Target(fill);
+  if (!target) return target.status();
+  if (fill.count == 0) return Status::Ok();
+  cl_event raw = nullptr;
+  const cl_int error =
+      clEnqueueFillBuffer(opened_.queue.get(), *target, &fill.value, sizeof fill.value,
+                          fill.offset + fill.first, fill.count, 0, nullptr, &raw);
+  event.reset(raw);
+  return Checked("filling", error);
+}
+
+Result<OpenClDevice::Buffer*> OpenClDevice::FindBuffer(SessionId session, BufferId buffer) {
+  std::lock_guard lock(mutex_);
+  const auto holder = sessions_.find(session.serial);
+  if (holder == sessions_.end()) return NoSuchSession(session);
+  const auto found = holder->second.buffers.find(buffer);
+  if (found == holder->second.buffers.end()) return NoSuchBuffer(buffer);
+  return &found->second;
+}
+
+Result<OpenClModule*> OpenClDevice::FindModule(SessionId session, ModuleId module) {
+  std::lock_guard lock(mutex_);
+  const auto holder = sessions_.find(session.serial);
+  if (holder == sessions_.end()) return NoSuchSession(session);
+  const auto found = holder->second.modules.find(module);
+  if (found == holder->second.modules.end()) return NoSuchModule(module);
+  return &found->second;
+}
+
+Status OpenClDevice::Carry(const LoadModule& load, ModuleInfo& info) {
+  for (const Image& image : load.images) {
+    if (image.format != Image::Format::kOpenClC) continue;
+    if (FindModule(load.session, load.module)) return IdInUse("module", load.module);
+    Result<OpenClModule> module = BuildModule(opened_.context.get(), opened_.device, image.bytes);
+    if (!module) return module.status();
+    ModuleInfo built = module->info;
+    std::lock_guard lock(mutex_);
+    const auto session = sessions_.find(load.session.serial);
+    if (session == sessions_.end()) return NoSuchSession(load.session);
+    if (!session->second.modules.emplace(load.module, *std::move(module)).second) {
+      return IdInUse("module", load.module);
+    }
+    info = std::move(built);
+    return Status::Ok();
+  }
+  return Status(StatusCode::kInvalidArgument, reason::kNoUsableImage,
+                "none of the module's images is OpenCL C source, the only kind device " +
+                    opened_.info.uuid + " takes; add one, or choose another device");
+}
+
+Status OpenClDevice::Carry(const UnloadModule& unload) {
+  std::unique_lock lock(mutex_);
+  const auto session = sessions_.find(unload.session.serial);
+  if (session == sessions_.end()) return NoSuchSession(unload.session);
+  const auto gone = session->second.modules.extract(unload.module);
+  lock.unlock();  // releasing a program takes long
+  return gone.empty() ? NoSuchModule(unload.module) : Status::Ok();
+}
+
+Status OpenClDevice::Carry(const Allocate& allocate) {
+  std::unique_lock lock(mutex_);
+  const auto session = sessions_.find(allocate.session.serial);
+  if (session == sessions_.end()) return NoSuchSession(allocate.session);
+  if (session->second.buffers.contains(allocate.buffer)) return IdInUse("buffer", allocate.buffer);
+  Status status = quotas_.Take(allocate.session, allocate.bytes);
+  if (!status.ok()) return status;
+  // Only this session's preparations touch the entry, and they come one after the other.
+  Arena& arena = *session->second.arena;
+  lock.unlock();
+  Result<Buffer> buffer = MakeBuffer(arena, allocate.bytes);
+  lock.lock();
+  if (!buffer) {
+    quotas_.Give(allocate.session, allocate.bytes);
+    return buffer.status();
+  }
+  sessions_[allocate.session.serial].buffers.emplace(allocate.buffer, *std::move(buffer));
+  return Status::Ok();
+}
+
+Result<OpenClDevice::Buffer> OpenClDevice::MakeBuffer(Arena& arena, std::uint64_t bytes) {
+  if (bytes > opened_.largest_buffer) {
+    return Status(StatusCode::kResourceExhausted, reason::kDeviceMemory,
+                  "a buffer of " + FormatBytes(bytes) + " does not fit: one buffer has at most " +
+                      FormatBytes(opened_.largest_buffer) + " on this device; split it");
+  }
+  Result<std::unique_ptr<Arena::Mapping>> mapping = arena.Map(bytes);
+  if (!mapping) return mapping.status();
+  Buffer buffer{.bytes = bytes, .memory = nullptr, .parts = {}};
+  cl_int error = CL_SUCCESS;
+  buffer.memory.reset(clCreateBuffer(opened_.context.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                     bytes, (*mapping)->data(), &error));
+  if (error != CL_SUCCESS) return ClFailure("creating a buffer", error);
+  // The runtime says when it is through with the memory, which may be after our own release.
+  error = clSetMemObjectDestructorCallback(
+      buffer.memory.get(), [](cl_mem, void* owned) { delete static_cast<Arena::Mapping*>(owned); },
+      mapping->get());
+  if (error != CL_SUCCESS) return ClFailure("creating a buffer", error);
+  mapping->release();
+  return buffer;
+}
+
+Status OpenClDevice::Carry(const Free& free) {
+  std::unique_lock lock(mutex_);
+  const auto session = sessions_.find(free.session.serial);
+  if (session == sessions_.end()) return NoSuchSession(free.session);
+  auto gone = session->second.buffers.extract(free.buffer);
+  if (gone.empty()) return NoSuchBuffer(free.buffer);
+  const std::uint64_t bytes = gone.mapped().bytes;
+  lock.unlock();
+  gone = {};  // giving many pages back takes long: not while others wait for the tables
+  lock.lock();
+  quotas_.Give(free.session, bytes);
+  return Status::Ok();
+}
+
+}  // namespace gpusched::device

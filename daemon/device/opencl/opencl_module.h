@@ -1,0 +1,22 @@
+// A program built from OpenCL C, its kernels, and what a launch of each must look like.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/opencl/handle.h"
+
+namespace gpusched::device {
+
+struct OpenClModule {
+  ProgramHandle program;
+  std::vector<KernelHandle> kernels;  // as info.kernels
+  ModuleInfo info;                    // kernels by name
+};
+
+// Takes a second or more: never on the executor's time. The build log is in the Status, or for
+// warnings in the info. INVALID_ARGUMENT (BUILD_FAILED, BAD_MODULE).
+Result<OpenClModule> BuildModule(cl_context, cl_device_id, const std::string& source);
+
+}  // namespace gpusched::device
