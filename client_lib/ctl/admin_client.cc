@@ -38,21 +38,21 @@ Status Decode(const grpc::Status& status, FieldErrors* fields) {
     }
     return Status(static_cast<StatusCode>(error.code()), error.reason(), error.message());
   }
-  switch (status.error_code()) {
-    case grpc::StatusCode::CANCELLED:
-      return Status(StatusCode::kCancelled, reason::kCancelled, "the watch was stopped");
-    case grpc::StatusCode::UNIMPLEMENTED:
-      return Status(
-          StatusCode::kFailedPrecondition, reason::kVersionMismatch,
-          "the endpoint does not know this call: is it the session socket, or a daemon of "
-          "another version?");
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return Status(StatusCode::kDeadlineExceeded, reason::kWaitTimedOut,
-                    "the daemon did not answer in time");
-    default:
-      return Status(StatusCode::kUnavailable, reason::kDaemonLost,
-                    "the connection to the daemon was lost: " + status.error_message());
+  const grpc::StatusCode code = status.error_code();
+  if (code == grpc::StatusCode::CANCELLED) {
+    return Status(StatusCode::kCancelled, reason::kCancelled, "the watch was stopped");
   }
+  if (code == grpc::StatusCode::UNIMPLEMENTED) {
+    return Status(StatusCode::kFailedPrecondition, reason::kVersionMismatch,
+                  "the endpoint does not know this call: is it the session socket, or a daemon of "
+                  "another version?");
+  }
+  if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return Status(StatusCode::kDeadlineExceeded, reason::kWaitTimedOut,
+                  "the daemon did not answer in time");
+  }
+  return Status(StatusCode::kUnavailable, reason::kDaemonLost,
+                "the connection to the daemon was lost: " + status.error_message());
 }
 
 Device Decode(const v1::Device& from) {
@@ -141,12 +141,9 @@ Policy Decode(const v1::Policy& from) {
 }
 
 std::string Describe(const v1::Parameter& parameter) {
-  std::string text;
-  switch (parameter.kind()) {
-    case v1::Parameter::BUFFER: text = "buffer"; break;
-    case v1::Parameter::LOCAL: text = "local memory"; break;
-    default: text = std::to_string(parameter.size()) + "-byte value"; break;
-  }
+  std::string text = std::to_string(parameter.size()) + "-byte value";
+  if (parameter.kind() == v1::Parameter::BUFFER) text = "buffer";
+  if (parameter.kind() == v1::Parameter::LOCAL) text = "local memory";
   return parameter.name().empty() ? text : text + " " + parameter.name();
 }
 
@@ -180,12 +177,10 @@ PolicyKind Decode(const v1::ListPolicyKindsResponse::Kind& from) {
 }
 
 SliceEnd Decode(v1::Slice::End end) {
-  switch (end) {
-    case v1::Slice::RAN_DRY: return SliceEnd::kRanDry;
-    case v1::Slice::PREEMPTED: return SliceEnd::kPreempted;
-    case v1::Slice::WITHDRAWN: return SliceEnd::kWithdrawn;
-    default: return SliceEnd::kExpired;
-  }
+  if (end == v1::Slice::RAN_DRY) return SliceEnd::kRanDry;
+  if (end == v1::Slice::PREEMPTED) return SliceEnd::kPreempted;
+  if (end == v1::Slice::WITHDRAWN) return SliceEnd::kWithdrawn;
+  return SliceEnd::kExpired;
 }
 
 Slice Decode(const v1::Slice& from) {

@@ -1,0 +1,155 @@
+// gpuschedctl: the operator's tool. This file is its command line; commands.h is what it does.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ctl/commands.h"
+#include "ctl/json.h"
+#include "gpusched/units.h"
+
+namespace gpusched::ctl {
+namespace {
+
+constexpr int kUsage = 2;
+
+struct Options {
+  std::string endpoint;
+  bool json = false;
+  std::string period = "1s";
+  bool once = false;
+  std::uint64_t count = 0;
+  std::vector<std::string> words;
+  std::string for_time = "0";
+  std::string etag;
+  std::uint64_t generation = 0;
+  std::string session;
+};
+
+using Command = std::function<int(Terminal&)>;
+
+// Refuses what units.h does not read.
+const CLI::Validator kDuration(
+    [](std::string& text) {
+      return ParseDuration(text) ? "" : "'" + text + "' is no time: write 500ms, 1.5s, 10m or 2h";
+    },
+    "TIME");
+
+void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
+  CLI::App* policy = app.add_subcommand("policy", "The policy in force, and changes to it");
+  policy->require_subcommand(1);
+  policy->add_subcommand("get", "What is in force, since when, by whom")->callback([&] {
+    command = PolicyGet;
+  });
+  policy->add_subcommand("kinds", "What there is, what it promises, its parameters")->callback([&] {
+    command = PolicyKinds;
+  });
+  policy->add_subcommand("history", "What was in force, newest first")->callback([&] {
+    command = PolicyHistory;
+  });
+  CLI::App* validate =
+      policy->add_subcommand("validate", "Everything that is wrong with it; changes nothing");
+  validate->add_option("policy", options.words, "KIND key=value...")->required();
+  validate->callback([&] {
+    command = [&](Terminal& terminal) { return PolicyValidate(terminal, options.words); };
+  });
+  CLI::App* set = policy->add_subcommand("set", "Puts it in force at once, while everything runs");
+  set->add_option("policy", options.words, "KIND key=value...; without KIND, the one in force")
+      ->required();
+  set->add_option("--for", options.for_time, "Only for so long; then what was before comes back")
+      ->check(kDuration);
+  set->add_option("--etag", options.etag, "Only if this is still in force (policy get shows it)");
+  set->callback([&] {
+    command = [&](Terminal& terminal) {
+      return PolicySet(terminal, options.words, *ParseDuration(options.for_time), options.etag);
+    };
+  });
+  CLI::App* rollback = policy->add_subcommand("rollback", "Puts an earlier one in force again");
+  rollback->add_option("generation", options.generation, "Which (policy history); the one before");
+  rollback->callback([&] {
+    command = [&](Terminal& terminal) { return PolicyRollBack(terminal, options.generation); };
+  });
+}
+
+void AddSessionCommand(CLI::App& app, const char* name, const char* what, Options& options,
+                       Command& command, int (*run)(Terminal&, const std::string&)) {
+  CLI::App* added = app.add_subcommand(name, what);
+  added->add_option("session", options.session, "Id or name (an ambiguous name lists the ids)")
+      ->required();
+  added->callback([&options, &command, run] {
+    command = [&options, run](Terminal& terminal) { return run(terminal, options.session); };
+  });
+}
+
+void AddCommands(CLI::App& app, Options& options, Command& command) {
+  app.add_option("--endpoint", options.endpoint,
+                 "The daemon's admin socket; default: GPUSCHED_ADMIN, else "
+                 "unix:/run/gpusched/admin.sock");
+  app.add_flag("--json", options.json, "For scripts: JSON, times in nanoseconds");
+  app.require_subcommand(1);
+  app.fallthrough();
+
+  app.add_subcommand("devices", "The devices and their totals")->callback([&] {
+    command = Devices;
+  });
+  app.add_subcommand("sessions", "Who is there: shares, accounts, jobs, memory")->callback([&] {
+    command = Sessions;
+  });
+  app.add_subcommand("modules", "The kernels loaded, and which cannot be cut")->callback([&] {
+    command = Modules;
+  });
+  CLI::App* top = app.add_subcommand(
+      "top", "Declared share, asked and got over the last period, why they differ, lateness");
+  top->add_option("--period", options.period, "How often, and over how long")
+      ->check(kDuration)
+      ->capture_default_str();
+  top->add_flag("--once", options.once, "One period, then end");
+  top->callback([&] {
+    command = [&](Terminal& terminal) {
+      return Top(terminal, *ParseDuration(options.period), options.once);
+    };
+  });
+  AddPolicyCommands(app, options, command);
+  AddSessionCommand(app, "pause", "It gets no time until resumed", options, command, Pause);
+  AddSessionCommand(app, "resume", "It gets time again", options, command, Resume);
+  AddSessionCommand(app, "kill", "Ends the session; its jobs are cancelled", options, command,
+                    Kill);
+  app.add_subcommand("reload", "Reads the configuration file again, as SIGHUP does")->callback([&] {
+    command = Reload;
+  });
+  CLI::App* slices = app.add_subcommand("slices", "Follows the ledger: a line for every slice");
+  slices->add_option("--count", options.count, "End after so many");
+  slices->callback(
+      [&] { command = [&](Terminal& terminal) { return Slices(terminal, options.count); }; });
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  Command command;
+  CLI::App app("Watches and steers gpuschedd.", "gpuschedctl");
+  AddCommands(app, options, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  Result<admin::AdminClient> client = admin::AdminClient::Connect(options.endpoint);
+  if (!client) {
+    if (options.json) {
+      std::printf("%s\n", Json(client.status(), {}).c_str());
+    } else {
+      std::fprintf(stderr, "gpuschedctl: %s\n", client.status().ToString().c_str());
+    }
+    return 1;
+  }
+  Terminal terminal{.client = *std::move(client), .json = options.json};
+  return command(terminal);
+}
+
+}  // namespace
+}  // namespace gpusched::ctl
+
+int main(int argc, char** argv) { return gpusched::ctl::Main(argc, argv); }
