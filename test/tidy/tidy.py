@@ -38,7 +38,7 @@ FLOORS = {
     "daemon/telemetry": STATUS + ["gpusched/policy/types.h", "telemetry/", "spdlog/"],
     "daemon/executor": POLICY_API + POSIX + ["core/", "device/device.h", "executor/", "telemetry/",
                                              "boost/"],
-    "daemon/control": POLICIES + POSIX + ["core/", "device/device.h", "executor/", "control/",
+    "daemon/control": POLICIES + POSIX + ["boost/", "core/", "device/device.h", "executor/", "control/",
                                           "telemetry/"],
     "daemon/rpc": POLICIES + POSIX + WIRE + ["core/", "device/device.h", "executor/", "control/",
                                              "rpc/", "telemetry/"],
