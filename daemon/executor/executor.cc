@@ -47,6 +47,7 @@ Executor::Executor(Options options, std::unique_ptr<Mailbox> mailbox,
     : options_(std::move(options)),
       mailbox_(std::move(mailbox)),
       device_(std::move(device)),
+      promises_shares_(policy->share_rule() != ShareRule::kNone),
       scheduler_(options_.limits, TraitsOf(device_->info(), options_.preemption_bound), spec,
                  std::move(policy)),
       desk_(scheduler_, *device_),
@@ -201,6 +202,7 @@ void Executor::On(device::Prepared& prepared) {
 void Executor::On(core::PolicyChanged& change) {
   if (change.spec.generation <= generation_) return;
   generation_ = change.spec.generation;
+  promises_shares_ = change.policy->share_rule() != ShareRule::kNone;
   desk_.Tell(std::move(change));
 }
 
@@ -238,6 +240,7 @@ void Executor::On(core::RecordSlice& record) {
 
 void Executor::On(core::PolicyEjected& ejected) {
   generation_ = ejected.now.generation;
+  promises_shares_ = true;  // round robin does
   options_.on_ejected(options_.index, std::move(ejected));
 }
 

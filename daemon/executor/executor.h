@@ -110,6 +110,8 @@ class Executor {
   const Options options_;
   const std::unique_ptr<Mailbox> mailbox_;
   const std::unique_ptr<device::Device> device_;
+  bool promises_shares_ =
+      false;  // the policy in force does; before scheduler_, which takes the first
   core::Scheduler scheduler_;
   Desk desk_;
   core::SessionIds ids_;

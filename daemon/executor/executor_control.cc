@@ -34,6 +34,7 @@ Snapshot Executor::TakeSnapshot() {
     snapshot.now = desk_.now;
     snapshot.status = scheduler_.device();
     snapshot.preemption_bound = preemption_bound_;
+    snapshot.promises_shares = promises_shares_;
     for (core::SessionStatus& status : scheduler_.Sessions(desk_.now)) {
       const Session& session = *sessions_[status.session.slot];
       status.jobs_waiting += session.held_jobs();

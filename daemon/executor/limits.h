@@ -18,6 +18,8 @@ struct SessionLimits {
   std::uint32_t window_jobs = 256;          // outstanding jobs; at most core::Limits' jobs
   std::uint64_t window_bytes = 64 << 20;    // staged bytes outstanding
   std::uint32_t max_sessions = 4'096;       // of the daemon
+
+  friend bool operator==(const SessionLimits&, const SessionLimits&) = default;
 };
 
 // A label is read by people in a table.

@@ -31,6 +31,7 @@ struct Snapshot {
   core::DeviceStatus status;
   Duration preemption_bound{0};
   std::uint64_t memory_used_bytes = 0;
+  bool promises_shares = false;           // the policy in force does
   std::vector<SessionSnapshot> sessions;  // in order of opening
 };
 
