@@ -82,7 +82,8 @@ bool Scheduler::Core::CanRun(const Session& session) const {
 }
 
 void Scheduler::Core::Refresh(Session& session) {
-  if (session.cap.limited()) RefreshCap(session);
+  // One that was just freed from its limit may still stand among those at theirs.
+  if (session.cap.limited() || cap_ends_.Contains(session.id.slot)) RefreshCap(session);
   fluid_.SetActive(session.id.slot, session.has_work());
   const bool can_run = CanRun(session);
   if (can_run != session.runnable) {
