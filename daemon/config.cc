@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "catalog.h"
 #include "config_keys.h"
@@ -32,6 +33,9 @@ class Reader {
     Override();
     CheckPolicy();
     CheckDevice();
+    std::stable_sort(read_.faults.begin(), read_.faults.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+    });
     return std::move(read_);
   }
 
@@ -239,7 +243,7 @@ std::string Text(const ConfigFault& fault) {
   if (fault.line > 0) {
     text = "line " + std::to_string(fault.line) + ", column " + std::to_string(fault.column) + ": ";
   }
-  return text + fault.key + (fault.key.empty() ? "" : " ") + fault.message;
+  return text + fault.key + (fault.key.empty() ? "" : ": ") + fault.message;
 }
 
 }  // namespace gpusched::daemon
