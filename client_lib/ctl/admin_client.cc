@@ -8,6 +8,7 @@
 
 #include "gpusched/reasons.h"
 #include "gpusched/v1/admin.grpc.pb.h"
+#include "gpusched/v1/error.pb.h"
 
 namespace gpusched::admin {
 namespace {
