@@ -14,9 +14,12 @@ Exchange::Exchange(std::unique_ptr<Call> call, Receiver& receiver)
 Exchange::~Exchange() = default;
 
 Status Exchange::Send(v1::ClientMessage& message, Deadline called) {
+  if (half_close_due_ || half_closed_) {
+    return Status(StatusCode::kCancelled, reason::kSessionClosed, "the session is being closed");
+  }
   const std::size_t bytes = message.ByteSizeLong();
-  // The frame adds a tag and a length to each of its messages.
-  constexpr std::size_t kEnvelope = 8;
+  // The frame adds a tag and a length to each message, StartWriteIfDue a time to a Submit.
+  constexpr std::size_t kEnvelope = 32;
   if (bytes + kEnvelope > kFrameLimitBytes) {
     return Status(StatusCode::kInvalidArgument, reason::kFrameTooLarge,
                   "a message of " + std::to_string(bytes) + " bytes does not fit a frame of " +
@@ -40,11 +43,12 @@ Status Exchange::Send(v1::ClientMessage& message, Deadline called) {
 }
 
 void Exchange::StartWriteIfDue() {
-  if (writing_ || half_closing_ || broken_ || no_more_reads_) return;
+  if (writing_ || half_closed_ || broken_ || no_more_reads_) return;
   if (outbox_.empty()) {
     if (!half_close_due_) return;
     half_close_due_ = false;
     half_closing_ = true;
+    half_closed_ = true;
     call_->StartHalfClose();
     return;
   }
@@ -72,12 +76,11 @@ void Exchange::Flush(Lock& lock) {
       kNoDeadline);
 }
 
-bool Exchange::Await(Lock& lock, const Awaited& what, Deadline deadline) {
+bool Exchange::Await(Lock& lock, Awaited& what, Deadline deadline) {
   if (!what.done_ && leading_) {
     std::condition_variable wake;
     const auto place = followers_.insert(followers_.end(), &wake);
-    std::vector<std::condition_variable*>& sleepers = const_cast<Awaited&>(what).sleepers_;
-    sleepers.push_back(&wake);
+    what.sleepers_.push_back(&wake);
     while (!what.done_ && leading_) {
       if (deadline == kNoDeadline) {
         wake.wait(lock);
@@ -86,7 +89,7 @@ bool Exchange::Await(Lock& lock, const Awaited& what, Deadline deadline) {
       }
     }
     followers_.erase(place);
-    std::erase(sleepers, &wake);
+    std::erase(what.sleepers_, &wake);
   }
   if (!what.done_ && !leading_)
     Lead(
@@ -108,6 +111,7 @@ void Exchange::Poll(Lock& lock) {
 }
 
 void Exchange::HalfClose() {
+  if (half_closed_) return;
   half_close_due_ = true;
   StartWriteIfDue();
 }

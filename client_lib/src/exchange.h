@@ -66,13 +66,13 @@ class Exchange {
   // All below is called under the lock; what takes the Lock releases it while it waits.
 
   // Takes the message's content. FRAME_TOO_LARGE where no frame could hold it. A Submit is stamped
-  // with the time since `called` when it is written.
+  // with the time since `called` when it is written. SESSION_CLOSED after HalfClose.
   Status Send(v1::ClientMessage& message, Deadline called = {});
   // Returns when all that was sent is on its way, or another thread sees to it.
   void Flush(Lock& lock);
 
   // True when it is done, false at the deadline. Leads where nobody does.
-  bool Await(Lock& lock, const Awaited& what, Deadline deadline);
+  bool Await(Lock& lock, Awaited& what, Deadline deadline);
   void Complete(Awaited& what);
   // Receives what has arrived, without waiting.
   void Poll(Lock& lock);
@@ -113,6 +113,7 @@ class Exchange {
   bool reading_ = false;
   bool half_close_due_ = false;
   bool half_closing_ = false;
+  bool half_closed_ = false;  // or about to be: nothing can be written any more
   bool no_more_reads_ = false;
   bool broken_ = false;  // a write failed: the end will be read
   bool finished_ = false;

@@ -17,6 +17,8 @@ constexpr std::uint32_t kProtocolVersion = 1;
 constexpr std::chrono::seconds kWelcomeLimit{30};
 // Closing waits for what runs on the device; what takes longer is left to the daemon.
 constexpr std::chrono::seconds kCloseLimit{5};
+// A destructor says goodbye, but does not wait for what runs.
+constexpr std::chrono::milliseconds kLeaveLimit{50};
 // So that the set of queues is one word; the daemon has the same bound.
 constexpr std::uint32_t kQueues = 64;
 
@@ -334,14 +336,16 @@ Status Stream::Drain(Deadline deadline) {
   return Status::Ok();
 }
 
-void Stream::Close(bool gently) {
+void Stream::Close(bool patiently) {
   if (forked()) return;
   {
     Exchange::Lock lock = exchange_.Enter();
     closing_ = true;
-    if (!over_.done() && gently) {
+    if (!over_.done()) {
       exchange_.HalfClose();
-      exchange_.Await(lock, over_, Clock::now() + kCloseLimit);
+      const Clock::duration limit =
+          patiently ? Clock::duration(kCloseLimit) : Clock::duration(kLeaveLimit);
+      exchange_.Await(lock, over_, Clock::now() + limit);
     }
     if (!over_.done()) {
       exchange_.Cancel();

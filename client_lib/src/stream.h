@@ -51,8 +51,9 @@ class Stream : public std::enable_shared_from_this<Stream>, private Exchange::Re
   void DropReads(JobRecord& job);
 
   Status Drain(Deadline deadline);
-  // Gently: the daemon is asked and waited for; else the call is cut. Ends the callbacks' thread.
-  void Close(bool gently);
+  // The daemon is asked to close and waited for, patiently or but a moment; then the call is cut.
+  // Ends the callbacks' thread.
+  void Close(bool patiently);
 
   // In a child of the process that opened the session, where nothing of it may be touched.
   bool forked() const;

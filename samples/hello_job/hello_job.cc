@@ -1,5 +1,6 @@
-// The first program: one job that copies in, launches and copies out, its result checked, its
-// report shown. Usage: hello_job [ENDPOINT [DEVICE]]
+// The first program: one job that copies in, launches and copies out, with its result checked.
+//
+// Usage: hello_job [ENDPOINT [DEVICE]]
 #include <gpusched/client.h>
 #include <gpusched/units.h>
 

@@ -574,6 +574,27 @@ TEST(End, CloseIsSeenByTheDaemonAndByEveryHandle) {
   EXPECT_TRUE(f.session->Close().ok());
 }
 
+TEST(End, CloseWhileOthersSubmitAndWait) {
+  Fixture f;
+  std::vector<std::thread> threads;
+  std::atomic<int> running = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      Status end;
+      for (std::uint64_t i = 0; end.ok(); ++i) {
+        auto job = f.session->Submit(f.OneLaunch());
+        end = job.ok() ? job->Wait().status() : job.status();
+        if (i == 10) ++running;
+      }
+      EXPECT_EQ(end.reason(), reason::kSessionClosed);
+    });
+  }
+  const auto give_up = std::chrono::steady_clock::now() + 30s;
+  while (running < 4 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  EXPECT_TRUE(f.session->Close().ok());
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(End, HandlesMayOutliveTheirSession) {
   Fixture f({.hold_jobs = true});
   auto job = f.session->Submit(f.OneLaunch());

@@ -1,0 +1,150 @@
+// What the operator's tool says: parts of the device, reasons, JSON.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "ctl/admin_client.h"
+#include "ctl/json.h"
+#include "ctl/table.h"
+#include "ctl/words.h"
+
+namespace gpusched::ctl {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+
+admin::Policy Weighted() {
+  admin::Policy policy;
+  policy.kind = "weighted_share";
+  policy.honoured = {"weight", "min", "max", "strict"};
+  return policy;
+}
+
+admin::Session Open(std::uint64_t id, admin::Share share) {
+  admin::Session session;
+  session.id = id;
+  session.name = "s" + std::to_string(id);
+  session.device = "virtual-0";
+  session.share = share;
+  return session;
+}
+
+// Two snapshots a second apart in which the session asked and got so much.
+std::string WhyOf(admin::Session session, admin::Duration asked, admin::Duration got,
+                  const admin::Policy& policy = Weighted()) {
+  admin::Snapshot before{.time = 1s, .policy = policy, .devices = {}, .sessions = {session}};
+  before.sessions.push_back(Open(99, {.weight = 30}));
+  admin::Snapshot after = before;
+  after.time = 2s;
+  after.sessions[0].asked += asked;
+  after.sessions[0].charged += got;
+  return Why(Compare(before, after).at(0), policy);
+}
+
+TEST(Declared, WeightsShareTheDevice) {
+  const auto parts = DeclaredParts({Open(1, {.weight = 70}), Open(2, {.weight = 30})}, Weighted());
+  EXPECT_THAT(parts.at(1), DoubleNear(0.7, 1e-6));
+  EXPECT_THAT(parts.at(2), DoubleNear(0.3, 1e-6));
+}
+
+TEST(Declared, MinAndMaxMoveTheLevel) {
+  // 1 is held at 0.5; the other half is shared 2 : 1.
+  const auto parts = DeclaredParts(
+      {Open(1, {.weight = 1'000, .max = 0.5}), Open(2, {.weight = 20}), Open(3, {.weight = 10})},
+      Weighted());
+  EXPECT_THAT(parts.at(1), DoubleNear(0.5, 1e-6));
+  EXPECT_THAT(parts.at(2), DoubleNear(1.0 / 3, 1e-6));
+  const auto lifted =
+      DeclaredParts({Open(1, {.weight = 1, .min = 0.4}), Open(2, {.weight = 99})}, Weighted());
+  EXPECT_THAT(lifted.at(1), DoubleNear(0.4, 1e-6));
+  EXPECT_THAT(lifted.at(2), DoubleNear(0.6, 1e-6));
+}
+
+TEST(Declared, WeightsThatThePolicyIgnoresDoNotCount) {
+  admin::Policy policy;
+  policy.kind = "round_robin";
+  policy.honoured = {"max", "strict"};
+  const auto parts = DeclaredParts({Open(1, {.weight = 70}), Open(2, {.weight = 30})}, policy);
+  EXPECT_THAT(parts.at(1), DoubleNear(0.5, 1e-6));
+}
+
+TEST(Why, NothingToSayWhereItGotWhatItDeclared) {
+  EXPECT_EQ(WhyOf(Open(1, {.weight = 70}), 700ms, 699ms), "");
+}
+
+TEST(Why, TimeWithoutWorkIsTold) {
+  EXPECT_EQ(WhyOf(Open(1, {.weight = 70}), 420ms, 420ms),
+            "did not fill its share: no work 40 % of the time");
+}
+
+TEST(Why, UnusedTimeIsLent) {
+  EXPECT_EQ(WhyOf(Open(1, {.weight = 70}), 1'000ms, 1'000ms),
+            "lent 30.0 % that others left unused");
+}
+
+TEST(Why, StatesComeFirst) {
+  admin::Session paused = Open(1, {.weight = 70});
+  paused.paused = true;
+  EXPECT_EQ(WhyOf(paused, 0ms, 0ms), "paused by the operator");
+  admin::Session capped = Open(1, {.weight = 70, .max = 0.7});
+  capped.at_cap = true;
+  EXPECT_EQ(WhyOf(capped, 700ms, 690ms), "at its max");
+}
+
+TEST(Why, DebtsAreTold) {
+  admin::Session owed = Open(1, {.weight = 70});
+  owed.lag = 20ms;
+  EXPECT_EQ(WhyOf(owed, 700ms, 680ms), "is owed 20ms");
+  admin::Session ahead = Open(1, {.weight = 70});
+  ahead.lag = -20ms;
+  EXPECT_EQ(WhyOf(ahead, 700ms, 720ms), "ahead, pays back next");
+}
+
+TEST(Why, PolicyWithoutSharesIsNamed) {
+  admin::Session session = Open(1, {.weight = 70});
+  session.shares_promised = false;
+  admin::Policy policy;
+  policy.kind = "preemptive_priority";
+  EXPECT_EQ(WhyOf(session, 0ms, 900ms, policy), "preemptive_priority promises no shares");
+}
+
+TEST(ShareWords, IgnoredFieldsStandInBrackets) {
+  EXPECT_EQ(ShareWords({.weight = 70, .max = 0.5, .priority = 10, .latency_target = 20ms},
+                       Weighted().honoured),
+            "weight 70, max 50.0 %, (priority 10), (target 20ms)");
+}
+
+TEST(Json, EscapesAndKeepsNumbersExact) {
+  admin::Session session = Open(18'446'744'073'709'551'615u, {});
+  session.name = "a \"b\"\n\\";
+  session.shares_promised = false;
+  const std::string json = Json(session);
+  EXPECT_THAT(json, HasSubstr(R"("id": 18446744073709551615)"));
+  EXPECT_THAT(json, HasSubstr(R"("name": "a \"b\"\u000a\\")"));
+  EXPECT_THAT(json, HasSubstr(R"("asked_ns": null)"));
+  EXPECT_EQ(Json(std::vector<admin::Session>{}), "[]");
+}
+
+TEST(Json, ErrorsCarryTheirFields) {
+  const Status status(StatusCode::kInvalidArgument, "BAD_PARAMETER", "two things are wrong");
+  EXPECT_EQ(Json(status, {{"window", "too long", 3, 9}}),
+            R"({"error": {"code": "INVALID_ARGUMENT", "reason": "BAD_PARAMETER", )"
+            R"("message": "two things are wrong", "fields": [{"field": "window", )"
+            R"("message": "too long", "line": 3, "column": 9}]}})");
+}
+
+TEST(Table, ColumnsAreAsWideAsTheirWidest) {
+  Table table({">ID", "NAME"});
+  table.Add({"7", "a"});
+  table.Add({"123", "bc"});
+  EXPECT_EQ(table.Text(), " ID  NAME\n  7  a\n123  bc\n");
+}
+
+}  // namespace
+}  // namespace gpusched::ctl
