@@ -1,8 +1,8 @@
 // The asynchronous interface every device implements: orders in, exactly one completion for each.
 //
-// Called by the holder of the executor's baton only, one call at a time; nothing may block. A device
-// may own waiter threads, which report through the sink from any thread, also from within Start.
-// The clock is the executor's: Time is steady_clock nanoseconds (clock.h).
+// Called by the holder of the executor's baton only, one call at a time; nothing may block. A
+// device may own waiter threads, which report through the sink from any thread, also from within
+// Start. The clock is the executor's: Time is steady_clock nanoseconds (clock.h).
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@
 
 namespace gpusched::device {
 
-enum class Ticket : std::uint64_t {};      // the caller's name for an order; unique while outstanding
-using ModuleId = std::uint64_t;            // the client's, unique within a session
-using BufferId = std::uint64_t;            // likewise
+enum class Ticket : std::uint64_t {};  // the caller's name for an order; unique while outstanding
+using ModuleId = std::uint64_t;        // the client's, unique within a session
+using BufferId = std::uint64_t;        // likewise
 
 enum class PreemptionLevel : std::uint8_t {
   kBetweenCommands,  // Interrupt has no effect
@@ -30,24 +30,28 @@ enum class PreemptionLevel : std::uint8_t {
 };
 
 struct DeviceInfo {
-  std::string uuid;                        // stable over restarts, "virtual-0", "pocl-<hash>"
-  std::string name;                        // for people
-  std::string backend;                     // "virtual", "opencl", "cuda"
-  std::uint64_t memory_bytes = 0;          // what sessions may allocate, together
+  std::string uuid;                // stable over restarts, "virtual-0", "pocl-<hash>"
+  std::string name;                // for people
+  std::string backend;             // "virtual", "opencl", "cuda"
+  std::uint64_t memory_bytes = 0;  // what sessions may allocate, together
   std::uint32_t compute_units = 1;
   std::uint64_t max_block_threads = 1'024;
   std::uint64_t local_memory_bytes = 48 * 1024;
-  std::uint64_t offset_alignment = 1;      // a buffer argument's offset is a multiple of it
-  bool order_kept = true;                  // commands execute one after the other, as started
+  std::uint64_t offset_alignment = 1;  // a buffer argument's offset is a multiple of it
+  bool order_kept = true;              // commands execute one after the other, as started
   PreemptionLevel preemption = PreemptionLevel::kBetweenCommands;
   bool can_cut = false;
-  std::uint64_t probe_units = 1;           // blocks worth running to learn a kernel's time
+  std::uint64_t probe_units = 1;  // blocks worth running to learn a kernel's time
   Duration shortest_useful_chunk{50'000};
 };
 
-struct Quota { std::uint64_t memory_bytes = 0; };
+struct Quota {
+  std::uint64_t memory_bytes = 0;
+};
 
-struct Dim3 { std::uint32_t x = 1, y = 1, z = 1; };
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
 // Blocks in a grid; at most 2^96, so checked: returns 0 for an empty or overflowing (>= 2^63) grid.
 constexpr std::uint64_t Volume(Dim3 d) {
   const std::uint64_t xy = std::uint64_t{d.x} * d.y;
@@ -64,35 +68,54 @@ struct Image {
 struct Parameter {
   enum class Kind : std::uint8_t { kBuffer, kValue, kLocal };
   Kind kind = Kind::kValue;
-  std::uint32_t size = 0;                  // bytes of a value; 0 for buffers and local memory
-  std::string name;                        // "" where unknown
+  std::uint32_t size = 0;  // bytes of a value; 0 for buffers and local memory
+  std::string name;        // "" where unknown
 };
 struct KernelInfo {
   std::string name;
   std::vector<Parameter> parameters;
   bool cuttable = false;
-  std::string whole_reason;                // why not, in words; "" if cuttable
-  Dim3 required_block{0, 0, 0};            // zeros: any
+  std::string whole_reason;      // why not, in words; "" if cuttable
+  Dim3 required_block{0, 0, 0};  // zeros: any
   std::uint64_t max_block_threads = 1'024;
   std::uint64_t static_local_bytes = 0;
 };
 struct ModuleInfo {
-  std::vector<KernelInfo> kernels;         // in a fixed order: a launch names a kernel by its index
-  std::string build_log;                   // warnings, "" if none
+  std::vector<KernelInfo> kernels;  // in a fixed order: a launch names a kernel by its index
+  std::string build_log;            // warnings, "" if none
 };
 
-struct LoadModule { SessionId session; ModuleId module = 0; std::vector<Image> images; };
-struct UnloadModule { SessionId session; ModuleId module = 0; };
-struct Allocate { SessionId session; BufferId buffer = 0; std::uint64_t bytes = 0; };
-struct Free { SessionId session; BufferId buffer = 0; };
+struct LoadModule {
+  SessionId session;
+  ModuleId module = 0;
+  std::vector<Image> images;
+};
+struct UnloadModule {
+  SessionId session;
+  ModuleId module = 0;
+};
+struct Allocate {
+  SessionId session;
+  BufferId buffer = 0;
+  std::uint64_t bytes = 0;
+};
+struct Free {
+  SessionId session;
+  BufferId buffer = 0;
+};
 // Never on the executor's time: a device with work to do here does it on a thread of its own.
 // Preparations of one session complete in order. A module or buffer may only be taken away when no
 // command that names it is outstanding (the caller sees to that).
 using Preparation = std::variant<LoadModule, UnloadModule, Allocate, Free>;
 
-struct BufferArgument { BufferId buffer = 0; std::uint64_t offset = 0; };  // offset < the buffer's size
-struct LocalArgument { std::uint64_t bytes = 0; };
-using ValueArgument = std::string;         // raw bytes, as many as the parameter's size
+struct BufferArgument {
+  BufferId buffer = 0;
+  std::uint64_t offset = 0;
+};  // offset < the buffer's size
+struct LocalArgument {
+  std::uint64_t bytes = 0;
+};
+using ValueArgument = std::string;  // raw bytes, as many as the parameter's size
 using Argument = std::variant<BufferArgument, ValueArgument, LocalArgument>;
 
 // Everything a command points to stays valid until its completion. The caller has checked module,
@@ -104,13 +127,13 @@ struct LaunchCommand {
   Dim3 grid, block;
   const std::vector<Argument>* arguments = nullptr;
   std::uint64_t dynamic_local_bytes = 0;
-  std::uint64_t first = 0, count = 0;      // linear block range, x fastest; [0, volume) is the whole
+  std::uint64_t first = 0, count = 0;  // linear block range, x fastest; [0, volume) is the whole
 };
-struct CopyInCommand {                     // bytes [first, first + count) of the operation
+struct CopyInCommand {  // bytes [first, first + count) of the operation
   SessionId session;
   BufferId buffer = 0;
-  std::uint64_t offset = 0;                // of the operation's byte 0 in the buffer
-  const std::byte* source = nullptr;       // the operation's byte 0
+  std::uint64_t offset = 0;           // of the operation's byte 0 in the buffer
+  const std::byte* source = nullptr;  // the operation's byte 0
   std::uint64_t first = 0, count = 0, total = 0;
 };
 struct CopyOutCommand {
@@ -120,7 +143,7 @@ struct CopyOutCommand {
   std::byte* target = nullptr;
   std::uint64_t first = 0, count = 0, total = 0;
 };
-struct FillCommand {                       // one byte value, as memset
+struct FillCommand {  // one byte value, as memset
   SessionId session;
   BufferId buffer = 0;
   std::uint64_t offset = 0;
@@ -129,27 +152,30 @@ struct FillCommand {                       // one byte value, as memset
 };
 struct Command {
   std::variant<LaunchCommand, CopyInCommand, CopyOutCommand, FillCommand> what;
-  Time submitted{};                        // the turn's clock reading
+  Time submitted{};  // the turn's clock reading
 };
 
 struct Completion {
   enum class Outcome : std::uint8_t { kDone, kStopped, kFailed, kLost };
   Ticket ticket{};
   Outcome outcome = Outcome::kDone;
-  std::uint64_t next = 0;                  // kStopped: first block or byte not done
-  Time started{}, ended{};                 // ended never decreases along one device; started neither where order is kept
-  Status error;                            // kFailed, kLost
+  std::uint64_t next = 0;  // kStopped: first block or byte not done
+  Time started{},
+      ended{};   // ended never decreases along one device; started neither where order is kept
+  Status error;  // kFailed, kLost
 };
 // The answer to Prepare and CloseSession.
 struct Prepared {
   Ticket ticket{};
   Status status;
-  ModuleInfo module;                       // after LoadModule
+  ModuleInfo module;  // after LoadModule
 };
-struct Lost { Status why; };               // after every outstanding ticket completed with kLost
+struct Lost {
+  Status why;
+};  // after every outstanding ticket completed with kLost
 struct Restored {};
 
-class CompletionSink {                     // any thread; never blocks for long
+class CompletionSink {  // any thread; never blocks for long
  public:
   virtual ~CompletionSink() = default;
   virtual void Post(Completion) = 0;
@@ -160,16 +186,17 @@ class CompletionSink {                     // any thread; never blocks for long
 
 class Device {
  public:
-  virtual ~Device() = default;             // outlives no outstanding order; joins its threads
+  virtual ~Device() = default;  // outlives no outstanding order; joins its threads
 
   virtual const DeviceInfo& info() const = 0;
   // RESOURCE_EXHAUSTED if the quotas' sum would pass what the device has.
   virtual Status OpenSession(SessionId, Quota) = 0;
-  // No command of the session is outstanding. Prepared is posted when its memory is free (and zeroed).
+  // No command of the session is outstanding. Prepared is posted when its memory is free (and
+  // zeroed).
   virtual void CloseSession(SessionId, Ticket) = 0;
-  virtual void Prepare(Ticket, Preparation) = 0;           // exactly one Prepared
-  virtual void Start(Ticket, const Command&) = 0;          // exactly one Completion
-  virtual void Interrupt(Ticket) {}                        // a hint; still one Completion, kDone or kStopped
+  virtual void Prepare(Ticket, Preparation) = 0;   // exactly one Prepared
+  virtual void Start(Ticket, const Command&) = 0;  // exactly one Completion
+  virtual void Interrupt(Ticket) {}  // a hint; still one Completion, kDone or kStopped
   // When to be called again, counted from `now`; kForever: the sink wakes us.
   virtual Duration Poll(Time /*now*/) { return kForever; }
 };

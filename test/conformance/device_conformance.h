@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct Subject {
   Image broken;   // with an error in line 2
   Image foreign;  // of a kind the backend does not take
 };
+
+inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
 class DeviceConformance : public ::testing::TestWithParam<Subject> {
  protected:

@@ -178,6 +178,19 @@ TEST_F(OpenCl, WhatTheDriverRefusesFailsByTheDriversName) {
             Completion::Outcome::kDone);
 }
 
+TEST_F(OpenCl, NeverRunsALaunchOtherThanTheOneAskedFor) {
+  Load("kernel void put(global int *x, int value) { x[0] += value; }\n");
+  ASSERT_TRUE(orders_->Allocate(kSession, 1, 4).ok());
+  LaunchCommand part =
+      orders_->Launch(kSession, 1, 0, {.x = 4}, {}, {BufferArgument{.buffer = 1}, Value(1)});
+  part.count = 2;
+  EXPECT_EQ(orders_->Run({part}).error.reason(), reason::kBadGrid);
+  EXPECT_EQ(Launch(0, {}, {}, {BufferArgument{.buffer = 1}}).error.reason(),
+            reason::kArgumentCount);
+  EXPECT_EQ(Launch(0, {}, {}, {}).error.reason(), reason::kArgumentCount);
+  EXPECT_EQ(orders_->Read<int>(kSession, 1, 1), std::vector<int>{0});
+}
+
 TEST_F(OpenCl, ComputingThreadsYieldToThoseThatWait) {
   Load("kernel void put(global int *x, int value) { x[0] = value; }\n");
   ASSERT_TRUE(orders_->Allocate(kSession, 1, 4).ok());

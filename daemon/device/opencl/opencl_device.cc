@@ -26,6 +26,20 @@ cl_uint Dimensions(const LaunchCommand& launch) {
   return 1;
 }
 
+// A part of a launch run as the whole would compute twice; an argument not given would be the one
+// of an earlier launch, whose buffer may be gone.
+Status CheckShape(const LaunchCommand& launch, const KernelInfo& info) {
+  if (launch.first != 0 || launch.count != Volume(launch.grid)) {
+    return Status(StatusCode::kUnimplemented, reason::kBadGrid,
+                  "a part of a launch of kernel '" + info.name + "': " + info.whole_reason);
+  }
+  const std::size_t given = launch.arguments != nullptr ? launch.arguments->size() : 0;
+  if (given == info.parameters.size()) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument, reason::kArgumentCount,
+                "kernel '" + info.name + "' takes " + std::to_string(info.parameters.size()) +
+                    " arguments, not " + std::to_string(given));
+}
+
 Status Checked(std::string_view what, cl_int error) {
   return error == CL_SUCCESS ? Status::Ok() : ClFailure(what, error);
 }
@@ -98,6 +112,9 @@ Status OpenClDevice::Enqueue(const LaunchCommand& launch, EventHandle& event) {
   if (!module) return module.status();
   const auto& kernels = (*module)->kernels;
   if (launch.kernel >= kernels.size()) return NoSuchKernel(launch.kernel, kernels.size());
+  const KernelInfo& info = (*module)->info.kernels[launch.kernel];
+  Status shape = CheckShape(launch, info);
+  if (!shape.ok()) return shape;
   const cl_kernel kernel = kernels[launch.kernel].get();
   if (launch.arguments != nullptr) {
     for (std::uint32_t i = 0; i < launch.arguments->size(); ++i) {
@@ -112,7 +129,7 @@ Status OpenClDevice::Enqueue(const LaunchCommand& launch, EventHandle& event) {
   const cl_int error = clEnqueueNDRangeKernel(opened_.queue.get(), kernel, Dimensions(launch),
                                               nullptr, global, local, 0, nullptr, &raw);
   event.reset(raw);
-  return Checked("launching kernel '" + (*module)->info.kernels[launch.kernel].name + "'", error);
+  return Checked("launching kernel '" + info.name + "'", error);
 }
 
 Status OpenClDevice::SetArgument(cl_kernel kernel, std::uint32_t index, SessionId session,
