@@ -83,7 +83,8 @@ Status BesideUpdate::StartLoads(SteadyTime start) {
   if (update_service_) {
     Service& service = *update_service_;
     Result<Template> fixed = service.session.RegisterTemplate(
-        LaunchesOf(service.module.kernel("work"), options_.update_launch, options_.update_launch));
+        LaunchesOf(service.module.kernel(options_.update_cuttable ? "work" : "whole"),
+                   options_.update_launch, options_.update_launch));
     if (!fixed.ok()) return fixed.status();
     service.fixed.emplace(*std::move(fixed));
     update_ = std::make_unique<Endless>(
@@ -115,10 +116,14 @@ Status BesideUpdate::StartLoads(SteadyTime start) {
 }
 
 Result<BesideUpdate::Accounts> BesideUpdate::Read(admin::AdminClient& admin) const {
-  Result<std::vector<admin::Session>> sessions = admin.Sessions();
-  if (!sessions.ok()) return sessions.status();
-  Accounts accounts{.time = Clock::now(), .requests = {}, .update = {}};
-  for (const admin::Session& session : *sessions) {
+  // A snapshot carries the time at which the accounts were read; a list of sessions does not.
+  Result<std::unique_ptr<admin::Feed<admin::Snapshot>>> feed = admin.Watch(std::chrono::seconds(1));
+  if (!feed.ok()) return feed.status();
+  const Result<admin::Snapshot> snapshot = (*feed)->Next();
+  (*feed)->Stop();
+  if (!snapshot.ok()) return snapshot.status();
+  Accounts accounts{.time = SteadyTime(snapshot->time), .requests = {}, .update = {}};
+  for (const admin::Session& session : snapshot->sessions) {
     if (request_service_ && session.id == request_service_->session.id()) {
       accounts.requests = session;
     }

@@ -33,6 +33,7 @@ struct BesideUpdateOptions {
   // Without it the requests run alone.
   bool update = true;
   Duration update_launch = std::chrono::milliseconds(50);
+  bool update_cuttable = true;
   int update_outstanding = 2;
   DeclaredShare update_share{.weight = 30};
 };

@@ -21,7 +21,7 @@ class FiguresTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "12.3 ms", "> 4.2 s" where one given up could have moved it up, "no answer", "-" of nothing.
+// "12.3 ms", "> 4.2 s" where it is only known to be longer, "no answer", "-" of nothing.
 std::string FormatLatency(const Measured& latency, std::size_t of);
 // "12.3 %".
 std::string FormatPart(double part);

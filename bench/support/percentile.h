@@ -15,19 +15,21 @@ struct Measured {
 };
 
 // The smallest value with at least `percent` of all at or below it (nearest rank); 0 of nothing.
-// `at_least` if one given up earlier could have moved it up.
+// One given up counts as longer than all that ended, so what is shown is never better than the
+// truth; where it is one of those, the least that the percentile can be is shown, as `at_least`.
 inline Measured Percentile(std::vector<Measured> values, double percent) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end(),
-            [](const Measured& a, const Measured& b) { return a.value < b.value; });
   // 99 % of 200 is 198, not 199: the product may lie a rounding above the whole number.
   const double exact = percent / 100 * static_cast<double>(values.size()) - 1e-9;
-  std::size_t rank = static_cast<std::size_t>(exact < 0 ? 0 : exact);
-  if (rank >= values.size()) rank = values.size() - 1;
-  const bool moved =
-      std::any_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank) + 1,
-                  [](const Measured& m) { return m.at_least; });
-  return {.value = values[rank].value, .at_least = moved};
+  const std::size_t rank =
+      std::min(static_cast<std::size_t>(exact < 0 ? 0 : exact), values.size() - 1);
+  std::sort(values.begin(), values.end(), [](const Measured& a, const Measured& b) {
+    return a.at_least != b.at_least ? b.at_least : a.value < b.value;
+  });
+  if (!values[rank].at_least) return values[rank];
+  std::sort(values.begin(), values.end(),
+            [](const Measured& a, const Measured& b) { return a.value < b.value; });
+  return {.value = values[rank].value, .at_least = true};
 }
 
 inline std::chrono::nanoseconds Percentile(const std::vector<std::chrono::nanoseconds>& values,

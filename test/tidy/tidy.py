@@ -1,6 +1,6 @@
 """Keeps the house in order: reads the sources and says which rule of daemon/README.md a line breaks.
 
-Usage: tidy.py floors|calls|comments|words|size|format|selftest ROOT
+Usage: tidy.py floors|calls|comments|words|size|readme|format|selftest ROOT
 """
 
 import pathlib
@@ -85,7 +85,7 @@ WORDS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA
 WORDS_IN = SOURCES + (".py", ".sh", ".md", ".proto", ".txt", ".yaml", ".cmake", ".in", "")
 
 # A sentence may begin with these.
-NAMES_IN_LOWER_CASE = ("gpusched", "spdlog", "asio", "gRPC")
+NAMES_IN_LOWER_CASE = ("gpusched", "spdlog", "asio", "gRPC", "inotify")
 
 # One file, one idea: beyond this it holds two.
 MOST_LINES = 700
@@ -213,6 +213,22 @@ def check_size(root):
             yield f"{name}: {lines} lines; what two ideas does it hold?"
 
 
+def check_readme(root):
+    """What the programs know, the README tells: configuration keys, policies, promises, commands."""
+    readme = (root / "README.md").read_text() if (root / "README.md").exists() else ""
+    told_by = [
+        ("configuration key", "daemon/config_keys.cc", r'ConfigKey\{\s*"([\w.]+)"'),
+        ("policy", "policies/*.cc", r'\.name = "(\w+)"'),
+        ("promise", "bench/promises/registry.cc", r'\{\s*(?:\.name = )?"(\w+)"'),
+        ("command of ./dev", "dev", r"^  (\w+)(?: \|.*)?\) (?:run_|build|format)"),
+    ]
+    for what, where, pattern in told_by:
+        for path in sorted(root.glob(where)):
+            for name in re.findall(pattern, path.read_text(), re.MULTILINE):
+                if not re.search(r"[`/ ]" + re.escape(name) + r"\b", readme):
+                    yield f"README.md does not tell the {what} '{name}' of {path.relative_to(root)}"
+
+
 def check_format(root):
     clang_format = shutil.which("clang-format")
     if clang_format is None:
@@ -250,6 +266,7 @@ MUTANTS = [
     ("comments", "daemon/core/a.cc", "#include <map>\n"),
     ("comments", "daemon/core/a.cc", "// no sentence\n"),
     ("words", "daemon/core/a.cc", "// An idea.\n// TO" + "DO: later.\n"),
+    ("readme", "daemon/config_keys.cc", 'ConfigKey{"device.unheard_of", false'),
     ("size", "daemon/core/a.cc", "// An idea.\n" * (MOST_LINES + 1)),
     ("format", "daemon/core/a.cc", "// An idea.\nint   a ;\n"),
 ]
@@ -290,6 +307,7 @@ CHECKS = {
     "comments": check_comments,
     "words": check_words,
     "size": check_size,
+    "readme": check_readme,
     "format": check_format,
     "selftest": check_selftest,
 }

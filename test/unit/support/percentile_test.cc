@@ -26,12 +26,19 @@ TEST(Percentile, IsTheNearestRank) {
 
 TEST(Percentile, OfNothingIsZero) { EXPECT_EQ(Percentile(UpTo(0), 99), milliseconds(0)); }
 
-TEST(Percentile, SaysWhereOneGivenUpCouldHaveMovedIt) {
+TEST(Percentile, OneGivenUpIsLongerThanAllThatEnded) {
   const std::vector<Measured> values = {
       {milliseconds(1)}, {milliseconds(2), true}, {milliseconds(3)}, {milliseconds(4)}};
-  EXPECT_FALSE(Percentile(values, 25).at_least);
-  EXPECT_TRUE(Percentile(values, 50).at_least);
+  EXPECT_EQ(Percentile(values, 50).value, milliseconds(3));
+  EXPECT_FALSE(Percentile(values, 75).at_least);
+  EXPECT_EQ(Percentile(values, 75).value, milliseconds(4));
+}
+
+TEST(Percentile, WhatIsOnlyKnownToBeTooSmallIsSaidToBe) {
+  const std::vector<Measured> values = {
+      {milliseconds(1)}, {milliseconds(2), true}, {milliseconds(3)}, {milliseconds(4)}};
   EXPECT_TRUE(Percentile(values, 99).at_least);
+  EXPECT_EQ(Percentile(values, 99).value, milliseconds(4));
 }
 
 }  // namespace
