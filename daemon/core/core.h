@@ -83,6 +83,10 @@ class Scheduler::Core {
 
   // Time (states.cc).
   void AdvanceFluid(Time now);
+  void ReconcileFluid();
+  bool OnlyCapsHoldBack() const {
+    return runnable_count_ == 0 && (!cap_ends_.empty() || group_at_cap_);
+  }
   void Tick();
   void SkipLate(Session&);
 
@@ -128,7 +132,8 @@ class Scheduler::Core {
   PolicyHost host_;
   Fluid fluid_;
   Time fluid_at_{};
-  Duration fluid_debt_{0};  // fluid time counted that turned out to be a gap
+  Duration fluid_time_{0};  // that the fluid was advanced by
+  Duration fluid_due_{0};   // charged time, and time in which only caps kept the device idle
   Time patience_{};         // a clock that leaves out stalls of the whole process
   Bounds bounds_;
 

@@ -278,9 +278,7 @@ void Scheduler::Core::On(CommandFinished& fact) {
   if (flight.alone) --alone_in_flight_;
   Session& session = *sessions_[flight.session];
   Settle(session, flight, fact, ChargeOf(flight, fact));
-  if (flights_.empty() && cap_ends_.empty() && !group_at_cap_) {
-    fluid_debt_ += std::max(Duration::zero(), now_ - fact.ended);
-  }
+  ReconcileFluid();
 
   Job* job = flight.job;
   --job->in_flight;
@@ -309,8 +307,6 @@ Duration Scheduler::Core::ChargeOf(const Flight& flight, const CommandFinished& 
   const std::uint64_t serial = slices_[flight.slice].serial;
   const bool same_slice = serial == device_slice_;
   const Time begin = same_slice ? device_end_ : std::max(flight.submitted, device_end_);
-  // A gap inside a slice is charged to it, so it is fluid time too.
-  if (same_slice && flight.submitted > device_end_) fluid_debt_ -= flight.submitted - device_end_;
   device_end_ = std::max(device_end_, fact.ended);
   device_slice_ = serial;
   return std::max(Duration::zero(), fact.ended - begin);
@@ -323,6 +319,7 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   session.charged += charged;
   session.busy += took;
   totals_.charged += charged;
+  fluid_due_ += charged;
   totals_.busy += took;
   TakeFromCaps(session, charged - flight.estimate);
   longest_command_ = std::max(longest_command_, took);

@@ -55,7 +55,7 @@ struct Session {
   bool runnable = false;        // as the policy was told
   Time waiting_since = kNever;  // while runnable
   Time patient_since{};         // the same on the clock that leaves out stalls
-  Duration declared_wait{-1};  // by the policy, when last asked; negative: not yet
+  Duration declared_wait{-1};   // by the policy, when last asked; negative: not yet
 
   std::uint32_t jobs = 0;  // not finished
   std::uint32_t jobs_started = 0;

@@ -218,17 +218,38 @@ void Scheduler::Core::RefreshAll() {
   for (const SessionId id : by_age_) Refresh(*sessions_[id.slot]);
 }
 
-// Fluid time passes while a command executes, and while nobody could run; not while the device
-// stands idle with someone runnable.
+// Fluid time passes while a command executes and while only caps keep the device idle; not while it
+// stands idle with someone runnable. What executes when is known exactly only afterwards: until
+// then whatever is in flight counts as executing, and ReconcileFluid puts it right.
 void Scheduler::Core::AdvanceFluid(Time now) {
   const Duration step = now - fluid_at_;
-  if (step == Duration::zero() && fluid_debt_ >= Duration::zero()) return;
+  if (step == Duration::zero()) return;
   patience_ += std::min(step, kStall + 2 * longest_command_);
   fluid_at_ = now;
-  Duration fluid = !flights_.empty() || runnable_count_ == 0 ? step : Duration::zero();
-  fluid -= fluid_debt_;
-  fluid_debt_ = std::max(Duration::zero(), -fluid);
-  if (fluid > Duration::zero()) fluid_.Advance(fluid);
+  if (flights_.empty()) {
+    if (!OnlyCapsHoldBack()) return;
+    fluid_due_ += step;
+  }
+  fluid_time_ += step;
+  fluid_.Advance(step);
+}
+
+// After a command was charged: fluid time is what was charged, plus what the command now executing
+// has had so far.
+void Scheduler::Core::ReconcileFluid() {
+  Duration executing{0};
+  if (!flights_.empty()) {
+    const Flight& first = flights_.front();
+    const bool same_slice = slices_[first.slice].serial == device_slice_;
+    const Time since = same_slice ? device_end_ : std::max(first.submitted, device_end_);
+    executing = std::max(Duration::zero(), now_ - since);
+  } else if (OnlyCapsHoldBack()) {
+    fluid_due_ += std::max(Duration::zero(), now_ - device_end_);
+  }
+  const Duration missing = fluid_due_ + executing - fluid_time_;
+  if (missing == Duration::zero()) return;
+  fluid_time_ += missing;
+  fluid_.Advance(missing);
 }
 
 void Scheduler::Core::Tick() {

@@ -413,6 +413,27 @@ TEST(SchedulerTest, ChargesAddUpToTheTimeTheDeviceWasBusy) {
   EXPECT_LE(sum - slices, milliseconds(5));
 }
 
+// A completion that is heard of late is no service anybody was owed meanwhile.
+TEST(SchedulerTest, WhatIsAskedInAllIsWhatIsChargedInAll) {
+  VirtualDriver::Options options = Under("weighted_share");
+  options.lateness = milliseconds(2);
+  VirtualDriver driver(options);
+  const SessionId a = driver.Open(Weight(70)), b = driver.Open(Weight(30));
+  driver.KeepBusy(a, Launches(milliseconds(3)), 1);
+  driver.KeepBusy(b, Launches(milliseconds(3)), 1);
+  driver.RunFor(seconds(1));
+  driver.StopWork(a);
+  driver.StopWork(b);
+  driver.RunUntilIdle();
+  Duration asked{0}, charged{0};
+  for (const core::SessionStatus& status : driver.scheduler().Sessions(driver.now())) {
+    asked += status.asked;
+    charged += status.account.charged;
+  }
+  EXPECT_NEAR((asked - charged).count(), 0, 1'000);
+  EXPECT_GT(charged, milliseconds(400));
+}
+
 TEST(SchedulerTest, QueuesOfASessionAreServedByDeadline) {
   VirtualDriver driver(Under("round_robin"));
   const SessionId a = driver.Open();
