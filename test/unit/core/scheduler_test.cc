@@ -431,7 +431,7 @@ TEST(SchedulerTest, WhatIsAskedInAllIsWhatIsChargedInAll) {
     charged += status.account.charged;
   }
   EXPECT_NEAR((asked - charged).count(), 0, 1'000);
-  EXPECT_GT(charged, milliseconds(400));
+  EXPECT_GT(charged, milliseconds(300));
 }
 
 TEST(SchedulerTest, QueuesOfASessionAreServedByDeadline) {
