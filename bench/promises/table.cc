@@ -1,0 +1,35 @@
+// Names, sentences and measurements side by side.
+#include "promises/table.h"
+
+namespace gpusched::bench {
+namespace {
+
+constexpr Promise kPromises[] = {
+    {"equal_time", "round_robin gives sessions equal device time, whatever their launches take",
+     MeasureEqualTime},
+    {"shares", "weighted_share gives every session its share of every second, from the first",
+     MeasureShares},
+    {"caps_survive", "max and strict hold under every policy and across swaps", MeasureCapsSurvive},
+    {"preemption", "a request waits for no more than the preemption bound", MeasurePreemption},
+    {"starvation", "the lowest session runs at least once per declared wait", MeasureStarvation},
+    {"hot_swap", "swaps under full load lose, double, reorder and delay nothing", MeasureHotSwap},
+    {"demo", "requests keep their target beside an endless update that uses the rest", MeasureDemo},
+    {"round_trip_grpc", "a job's round trip costs little more than a bare gRPC echo",
+     MeasureRoundTripGrpc},
+    {"decision_cost", "a decision costs at most half a microsecond and no allocation",
+     MeasureDecisionCost},
+    {"client_killed", "a client killed at any point is gone at once and disturbs nobody",
+     MeasureClientKilled},
+    {"eight_devices", "a session runs, counts and reports on the device it asked for",
+     MeasureEightDevices},
+    {"real_trace", "recorded requests meet their deadlines as if they were alone",
+     MeasureRealTrace},
+    {"real_kernel", "real kernels compute what a plain CPU computation gives", MeasureRealKernel},
+    {"install", "an installed prefix is all that a program of one's own needs", MeasureInstall},
+};
+
+}  // namespace
+
+std::span<const Promise> AllPromises() { return kPromises; }
+
+}  // namespace gpusched::bench

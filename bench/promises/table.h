@@ -1,0 +1,28 @@
+// The one table of promises: every promise of the README, in its order.
+#pragma once
+
+#include <span>
+
+#include "promises/promise.h"
+
+namespace gpusched::bench {
+
+std::span<const Promise> AllPromises();
+
+// One for each row; the file of the same name holds it.
+Result<Measurement> MeasureEqualTime(Length);
+Result<Measurement> MeasureShares(Length);
+Result<Measurement> MeasureCapsSurvive(Length);
+Result<Measurement> MeasurePreemption(Length);
+Result<Measurement> MeasureStarvation(Length);
+Result<Measurement> MeasureHotSwap(Length);
+Result<Measurement> MeasureDemo(Length);
+Result<Measurement> MeasureRoundTripGrpc(Length);
+Result<Measurement> MeasureDecisionCost(Length);
+Result<Measurement> MeasureClientKilled(Length);
+Result<Measurement> MeasureEightDevices(Length);
+Result<Measurement> MeasureRealTrace(Length);
+Result<Measurement> MeasureRealKernel(Length);
+Result<Measurement> MeasureInstall(Length);
+
+}  // namespace gpusched::bench

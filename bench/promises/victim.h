@@ -1,0 +1,13 @@
+// What the victim of client_killed does, for both sides to know.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace gpusched::bench {
+
+inline constexpr std::chrono::milliseconds kVictimLaunch{50};
+// Large enough that writing it takes milliseconds.
+inline constexpr std::uint64_t kVictimMemory = 16 << 20;
+
+}  // namespace gpusched::bench
