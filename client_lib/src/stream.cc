@@ -22,12 +22,6 @@ constexpr std::chrono::milliseconds kLeaveLimit{50};
 // So that the set of queues is one word; the daemon has the same bound.
 constexpr std::uint32_t kQueues = 64;
 
-Status Forked() {
-  return Status(StatusCode::kFailedPrecondition, reason::kForked,
-                "the session belongs to the process that opened it, not to its fork: connect again "
-                "in the child");
-}
-
 }  // namespace
 
 Stream::Stream(std::unique_ptr<Call> call, std::string name)
@@ -35,7 +29,11 @@ Stream::Stream(std::unique_ptr<Call> call, std::string name)
 
 bool Stream::forked() const { return getpid() != pid_; }
 
-Status Stream::Usable() const { return forked() ? Forked() : ended_; }
+Status Stream::Forked() {
+  return Status(StatusCode::kFailedPrecondition, reason::kForked,
+                "the session belongs to the process that opened it, not to its fork: connect again "
+                "in the child");
+}
 
 Result<std::shared_ptr<Stream>> Stream::Open(std::unique_ptr<Call> call,
                                              const SessionOptions& options) {
@@ -182,7 +180,7 @@ Result<std::shared_ptr<const ModuleRecord>> Stream::LoadModule(const ModuleImage
   if (Status status = EncodeImages(images, message.mutable_load_module()); !status.ok()) {
     return status;
   }
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   const auto record = std::make_shared<ModuleRecord>();
   Exchange::Lock lock = exchange_.Enter();
   if (!ended_.ok()) return ended_;

@@ -96,8 +96,7 @@ class Stream : public std::enable_shared_from_this<Stream>, private Exchange::Re
   void ReceiveAnswer(const v1::Answer& answer);
   void Answer(Question& question, const v1::Error& error);
 
-  // Fails where the session has ended or belongs to the parent process.
-  Status Usable() const;
+  static Status Forked();
   Status Greet(const SessionOptions& options);
   Status SendAlone(v1::ClientMessage& message);
   // Sends, and waits for the answer.

@@ -21,7 +21,7 @@ Status TooLarge(std::uint64_t bytes, std::uint64_t window) {
 
 Result<std::shared_ptr<JobRecord>> Stream::Submit(const Job& job, const SubmitOptions& options) {
   const Deadline called = Clock::now();
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   v1::ClientMessage message;
   Encoding::Encoded encoded;
   Status status =
@@ -34,7 +34,7 @@ Result<std::shared_ptr<JobRecord>> Stream::Submit(const std::shared_ptr<Template
                                                   const Changes* changes,
                                                   const SubmitOptions& options) {
   const Deadline called = Clock::now();
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   v1::ClientMessage message;
   v1::Submit* submit = message.mutable_submit();
   submit->set_template_id(made_from->id);
@@ -160,7 +160,7 @@ Status Stream::Stage(Exchange::Lock& lock, const std::vector<Source>& sources) {
 }
 
 Result<JobReport> Stream::Wait(JobRecord& job, Deadline deadline) {
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   Exchange::Lock lock = exchange_.Enter();
   if (exchange_.Await(lock, job.over, deadline)) return job.Outcome();
   return Status(StatusCode::kDeadlineExceeded, reason::kWaitTimedOut,
@@ -175,7 +175,7 @@ bool Stream::Done(JobRecord& job) {
 }
 
 Status Stream::Cancel(const JobRecord& job) {
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   Exchange::Lock lock = exchange_.Enter();
   if (job.over.done()) return Status::Ok();
   if (!ended_.ok()) return ended_;
@@ -270,7 +270,7 @@ void Stream::Finish(std::shared_ptr<JobRecord> job) {
 }
 
 Result<std::shared_ptr<TemplateRecord>> Stream::RegisterTemplate(const Job& job) {
-  if (Status status = Usable(); status.reason() == reason::kForked) return status;
+  if (forked()) return Forked();
   v1::ClientMessage message;
   Encoding::Encoded encoded;
   Status status = Encoding::Encode(

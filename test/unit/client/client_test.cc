@@ -480,14 +480,15 @@ TEST(Callbacks, MaySubmitAndWait) {
 
 TEST(Callbacks, MayDestroyTheSession) {
   Fixture f;
-  Event done;
+  Event submitted, done;
   f.buffer.reset();
-  const Kernel kernel = f.module->kernel("sum");
-  auto job =
-      f.session->Submit(Job().Launch(kernel, {1}, {1}), {.on_done = [&](const Result<JobReport>&) {
-                          f.session.reset();
-                          done.Set();
-                        }});
+  auto job = f.session->Submit(Job().Launch(f.module->kernel("sum"), {1}, {1}),
+                               {.on_done = [&](const Result<JobReport>&) {
+                                 EXPECT_TRUE(submitted.Await());
+                                 f.session.reset();
+                                 done.Set();
+                               }});
+  submitted.Set();
   EXPECT_TRUE(done.Await());
 }
 

@@ -290,18 +290,16 @@ class FakeDaemon::Service : public v1::Sessions::Service {
                  .skip_if_late = submit.skip_if_late(),
                  .first_kernel = {}};
     if (submit.operations_size() > 0) seen.first_kernel = submit.operations(0).launch().kernel();
-    if (options.hold_jobs) {
-      session.held.push_back(submit);
-    } else {
-      v1::ServerFrame frame;
-      Report(session, submit, &frame);
-      session.Write(frame);
-    }
+    if (options.hold_jobs) session.held.push_back(submit);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       jobs.push_back(seen);
     }
     Note("submit");
+    if (options.hold_jobs) return;
+    v1::ServerFrame frame;
+    Report(session, submit, &frame);
+    session.Write(frame);
   }
 
   void Report(FakeSession& session, const v1::Submit& submit, v1::ServerFrame* frame) {
