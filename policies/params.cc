@@ -169,7 +169,8 @@ std::string Parameters::Canonical() const {
   for (std::size_t row = 0; row < table_.size(); ++row) {
     if (row > 0) text += ",";
     text += table_[row].name;
-    text += "=" + table_[row].Format(values_[row]);
+    text += '=';
+    text += table_[row].Format(values_[row]);
   }
   return text;
 }
@@ -183,7 +184,7 @@ ParameterText SplitParameters(std::string_view text, std::vector<FieldError>& er
     const std::size_t equals = pair.find('=');
     const std::string name(pair.substr(0, equals));
     if (equals == std::string_view::npos || equals == 0) {
-      errors.push_back({name, "'" + std::string(pair) + "' is not of the form name=value"});
+      errors.push_back({name, std::string(pair) + " is not of the form name=value"});
     } else if (!split.emplace(name, pair.substr(equals + 1)).second) {
       errors.push_back({name, "is given twice"});
     }

@@ -89,9 +89,8 @@ PreemptivePriority::Slot PreemptivePriority::First(Time now, const CurrentSlice*
   while (true) {
     const Slot slot = order_.top_slot();
     const Candidate& candidate = candidates_[slot];
-    if (order_.top().late || !IsLate(candidate, now, current)) return slot;
-    order_.Set(slot, {candidate.priority, true, candidate.since, candidate.last_served,
-                      candidate.id.serial});
+    if (order_.top().late() || !IsLate(candidate, now, current)) return slot;
+    order_.Set(slot, {candidate.priority, true, candidate.since, candidate.id});
   }
 }
 
@@ -107,7 +106,7 @@ bool PreemptivePriority::Preempts(const Candidate& first, const CurrentSlice& cu
   if (first.id == current.session) return false;
   const Candidate& running = candidates_[current.session.slot];
   if (first.priority != running.priority) return first.priority > running.priority;
-  if (order_.KeyOf(first.id.slot).late || IsLate(running, now, &current)) return false;
+  if (order_.KeyOf(first.id.slot).late() || IsLate(running, now, &current)) return false;
   return After(now, first.work) <= After(running.latest_start, current.used);
 }
 
@@ -180,7 +179,6 @@ void PreemptivePriority::Queue(const SessionView& view) {
                .latest_start = view.deadline - view.estimated_work,
                .since = view.deadline - view.share.latency_target,
                .waiting_since = view.waiting_since,
-               .last_served = view.account.last_served,
                .work = view.estimated_work};
   Time deadline = view.deadline;
   if (deadline == kNever) {
@@ -189,8 +187,7 @@ void PreemptivePriority::Queue(const SessionView& view) {
     candidate.since = view.waiting_since;
   }
   longest_rescue_ = std::max(longest_rescue_, view.next_command);
-  order_.Set(slot,
-             {candidate.priority, false, deadline, candidate.last_served, candidate.id.serial});
+  order_.Set(slot, {candidate.priority, false, deadline, candidate.id});
   waiting_.Set(slot, {candidate.waiting_since, candidate.id.serial});
 }
 

@@ -61,19 +61,19 @@ class PreemptivePriority final : public Policy {
     Time latest_start{};  // from then on it is late
     Time since{};         // arrival of its job; without a target: since it began to wait
     Time waiting_since{};
-    Time last_served{};
     Duration work{0};  // of its job, not yet started
   };
+  // Few words, so that a place of the heap and its children share a cache line or two.
   struct Rank {
-    std::int32_t priority = 0;
-    bool late = false;
-    Time when{};  // deadline, or since if late
-    Time last_served{};
+    Time when{};  // the deadline; if late, since when
     std::uint64_t serial = 0;
+    std::int32_t order = 0;  // by priority, within one the late ones last
+
+    Rank(std::int32_t priority, bool late, Time at, SessionId id)
+        : when(at), serial(id.serial), order(-2 * priority + late) {}
+    bool late() const { return order % 2 != 0; }
     friend bool operator<(const Rank& a, const Rank& b) {
-      if (a.priority != b.priority) return a.priority > b.priority;
-      return std::tie(a.late, a.when, a.last_served, a.serial) <
-             std::tie(b.late, b.when, b.last_served, b.serial);
+      return std::tie(a.order, a.when, a.serial) < std::tie(b.order, b.when, b.serial);
     }
   };
   struct Waiting {

@@ -2,6 +2,7 @@
 // O(log n).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,7 @@ class IndexedHeap {
   const Key& top() const { return heap_.front().key; }
   // What would be on top without the top; the heap holds at least two.
   std::uint32_t second_slot() const {
-    return heap_[heap_.size() > 2 && less_(heap_[2].key, heap_[1].key) ? 2 : 1].slot;
+    return heap_[LeastOf(1, std::min(heap_.size(), 1 + kArity))].slot;
   }
   // Contains(slot).
   const Key& KeyOf(std::uint32_t slot) const { return heap_[position_[slot]].key; }
@@ -69,7 +70,7 @@ class IndexedHeap {
     const Entry last = heap_.back();
     heap_.pop_back();
     if (hole == heap_.size()) return;
-    if (hole > 0 && less_(last.key, heap_[(hole - 1) / 2].key)) {
+    if (hole > 0 && less_(last.key, heap_[(hole - 1) / kArity].key)) {
       SiftUp(hole, last);
     } else {
       SiftDown(hole, last);
@@ -84,10 +85,22 @@ class IndexedHeap {
 
  private:
   struct Entry {
-    Key key;
+    [[no_unique_address]] Key key;  // the slot may lie in its padding
     std::uint32_t slot;
   };
+  // Half as deep as a binary heap: with thousands of sessions a level costs a cache miss, and the
+  // children of one place lie side by side.
+  static constexpr std::size_t kArity = 4;
   static constexpr std::uint32_t kNowhere = UINT32_MAX;
+
+  // The place of the least key in [first, last), which is not empty.
+  std::size_t LeastOf(std::size_t first, std::size_t last) const {
+    std::size_t least = first;
+    for (std::size_t i = first + 1; i < last; ++i) {
+      if (less_(heap_[i].key, heap_[least].key)) least = i;
+    }
+    return least;
+  }
 
   void Place(std::size_t at, const Entry& entry) {
     heap_[at] = entry;
@@ -97,7 +110,7 @@ class IndexedHeap {
   // Moves the hole to where `entry` belongs and puts it there.
   void SiftUp(std::size_t hole, const Entry& entry) {
     while (hole > 0) {
-      const std::size_t parent = (hole - 1) / 2;
+      const std::size_t parent = (hole - 1) / kArity;
       if (!less_(entry.key, heap_[parent].key)) break;
       Place(hole, heap_[parent]);
       hole = parent;
@@ -107,8 +120,8 @@ class IndexedHeap {
 
   void SiftDown(std::size_t hole, const Entry& entry) {
     const std::size_t size = heap_.size();
-    for (std::size_t child = 2 * hole + 1; child < size; child = 2 * hole + 1) {
-      if (child + 1 < size && less_(heap_[child + 1].key, heap_[child].key)) ++child;
+    for (std::size_t first = kArity * hole + 1; first < size; first = kArity * hole + 1) {
+      const std::size_t child = LeastOf(first, std::min(size, first + kArity));
       if (!less_(heap_[child].key, entry.key)) break;
       Place(hole, heap_[child]);
       hole = child;
