@@ -115,6 +115,7 @@ Status Daemon::Parts::Start() {
       FileWatch::Start(options_.config_path, [this] { Reload(FileSource(), true); });
   if (!watch.ok()) return watch.status();
   watch_ = *std::move(watch);
+  Reload(FileSource(), true);  // what changed since it was read was not watched yet
   return Status::Ok();
 }
 

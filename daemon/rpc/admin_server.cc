@@ -311,6 +311,8 @@ class AdminServer::Parts {
       : claim_(std::move(claim)), service_(options, policy, directory) {}
 
   Status Start(const Endpoint& endpoint, const std::string& group) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     int bound = 0;
     builder.AddListeningPort(endpoint.text, grpc::InsecureServerCredentials(), &bound);

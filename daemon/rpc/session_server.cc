@@ -68,6 +68,8 @@ Status SessionServer::Parts::Start(const Options& options, control::SessionDirec
     if (!claim.ok()) return claim.status();
     claims_.push_back(*std::move(claim));
   }
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   std::vector<int> ports(endpoints.size(), 0);
   for (std::size_t i = 0; i < endpoints.size(); ++i) {

@@ -123,7 +123,7 @@ TEST_F(Clients, AKilledSessionIsToldWhy) {
   const Module module = Load(session);
   Submission running = Take(session.Submit(Job().Launch(module.kernel("long"), {60'000}, {1})));
   Take(admin_->Kill("victim"));
-  EXPECT_THAT(running.Wait(kSoon).status(), Refused("KILLED"));
+  EXPECT_THAT(Take(running.Wait(kSoon)).why, Refused("KILLED"));
   EXPECT_TRUE(Eventually([&] { return Take(admin_->Sessions()).empty(); }));
 }
 

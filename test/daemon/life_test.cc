@@ -2,70 +2,101 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "fixture.h"
 
 namespace gpusched::test {
 namespace {
 
+// What a daemon that does not start says; it ends by itself.
+std::string Refusal(const std::string& arguments) {
+  const std::string command = "timeout 60 " GPUSCHEDD " --device=virtual " + arguments + " 2>&1";
+  FILE* const out = popen(command.c_str(), "r");
+  if (out == nullptr) return "(popen failed)";
+  std::string text;
+  char line[4'096];
+  while (std::fgets(line, sizeof line, out) != nullptr) text += line;
+  const int status = pclose(out);
+  return text + "(exit " + std::to_string(WEXITSTATUS(status)) + ")";
+}
+
+std::string At(const std::string& folder) {
+  return "--endpoint=unix:" + folder + "/gpusched.sock --admin=unix:" + folder + "/admin.sock";
+}
+
 class Life : public WithDaemon {
  protected:
-  // Why a daemon with these options does not start.
-  static std::string Refusal(DaemonOptions options) {
-    const auto daemon = DaemonProcess::Start(std::move(options));
-    return daemon.ok() ? "(it started)" : daemon.status().message();
+  // A folder that outlives its daemon.
+  std::string Folder() {
+    char name[] = "/tmp/gpusched-life-XXXXXX";
+    if (mkdtemp(name) != nullptr) folders_.push_back(name);
+    return name;
   }
+  void TearDown() override {
+    daemon_.reset();
+    for (const std::string& folder : folders_) std::filesystem::remove_all(folder);
+  }
+
+ private:
+  std::vector<std::string> folders_;
 };
 
-TEST_F(Life, AStaleSocketIsTakenOverAndALivingOneIsNot) {
+TEST_F(Life, ALivingDaemonsSocketIsNotTaken) {
   Start();
-  const std::string folder = daemon_->folder();
-  mkdir((folder + "/other").c_str(), 0700);
-  EXPECT_THAT(Refusal({.folder = folder}), testing::HasSubstr("SOCKET_IN_USE"));
+  EXPECT_THAT(Refusal(At(daemon_->folder())), testing::AllOf(testing::HasSubstr("SOCKET_IN_USE"),
+                                                             testing::HasSubstr(daemon_->folder()),
+                                                             testing::HasSubstr("(exit 1)")));
   EXPECT_TRUE(client_->OpenSession().ok());
-  // Killed, it leaves its sockets behind.
-  char again[] = "/tmp/gpusched-life-XXXXXX";
-  ASSERT_NE(mkdtemp(again), nullptr);
-  Start({.folder = again});
+}
+
+TEST_F(Life, AStaleSocketIsTakenOver) {
+  const std::string folder = Folder();
+  Start({.folder = folder});
   daemon_->Kill(SIGKILL);
   ASSERT_TRUE(daemon_->Wait(kSoon).has_value());
-  struct stat info {};
-  ASSERT_EQ(stat((std::string(again) + "/gpusched.sock").c_str(), &info), 0);
-  Start({.folder = again});
+  ASSERT_TRUE(std::filesystem::exists(folder + "/gpusched.sock"));
+  Start({.folder = folder});
   EXPECT_TRUE(client_->OpenSession().ok());
 }
 
 TEST_F(Life, AnotherProgramsSocketIsLeftAlone) {
-  char folder[] = "/tmp/gpusched-life-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string folder = Folder();
   const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  (std::string(folder) + "/gpusched.sock").copy(address.sun_path, sizeof address.sun_path - 1);
+  (folder + "/gpusched.sock").copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(listener, 1), 0);
-  EXPECT_THAT(Refusal({.folder = folder, .ready_within = 5s}), testing::HasSubstr("SOCKET_IN_USE"));
+  ASSERT_EQ(listen(listener, 8), 0);
+  EXPECT_THAT(Refusal(At(folder)), testing::HasSubstr("SOCKET_IN_USE"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/gpusched.sock"));
   close(listener);
 }
 
 TEST_F(Life, TcpBeyondTheMachineNeedsAWord) {
-  EXPECT_THAT(
-      Refusal({.yaml = "version: 1\n", .flags = {"--device=virtual", "--endpoint=0.0.0.0:0"}}),
-      testing::HasSubstr("INSECURE_ENDPOINT"));
+  const std::string folder = Folder();
+  EXPECT_THAT(Refusal("--endpoint=0.0.0.0:0 " + At(folder)),
+              testing::HasSubstr("INSECURE_ENDPOINT"));
+  EXPECT_THAT(Refusal("--endpoint=unix:" + folder + "/s --admin=127.0.0.1:0"),
+              testing::HasSubstr("INSECURE_ENDPOINT"));
   Start({.yaml = "version: 1\nlisten: {insecure: true}\n",
          .flags = {"--device=virtual", "--endpoint=0.0.0.0:0"}});
 }
 
 TEST_F(Life, EverythingThatIsWrongWithTheConfigurationIsSaidAtOnce) {
-  const std::string refusal =
-      Refusal({.yaml = "version: 1\ndevice: {kind: virtual, count: 9}\nsesions: {}\n"
-                       "policy: {kind: weighted_share, slice: 0}\n",
-               .flags = {}});
-  EXPECT_THAT(refusal, testing::AllOf(testing::HasSubstr("line 2, column 32"),
-                                      testing::HasSubstr("line 3, column 1"),
-                                      testing::HasSubstr("line 4, column 39")));
+  const std::string folder = Folder(), path = folder + "/gpuschedd.yaml";
+  std::ofstream(path) << "version: 1\ndevice: {kind: virtual, count: 9}\nsesions: {}\n"
+                         "policy: {kind: weighted_share, slice: 0}\n";
+  EXPECT_THAT(Refusal("--config=" + path), testing::AllOf(testing::HasSubstr("line 2, column 32"),
+                                                          testing::HasSubstr("line 3, column 1"),
+                                                          testing::HasSubstr("line 4, column 39")));
+  EXPECT_THAT(Refusal("--config=" + path + ".missing"), testing::HasSubstr("cannot read"));
 }
 
 TEST_F(Life, UnixAndTcpServeTheSameDevices) {
@@ -104,8 +135,7 @@ TEST_F(Life, ASecondSigtermCancelsWhatIsLeft) {
 }
 
 TEST_F(Life, AClientFindsTheDaemonThatCameBack) {
-  char folder[] = "/tmp/gpusched-life-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string folder = Folder();
   Start({.folder = folder});
   Session session = Open();
   const Module module = Load(session);

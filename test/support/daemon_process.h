@@ -18,18 +18,18 @@ namespace gpusched::test {
 
 struct DaemonOptions {
   // Written to <folder>/gpuschedd.yaml and given with --config; "": no file.
-  std::string yaml;
+  std::string yaml = {};
   // Further flags, in order. --endpoint and --admin are added by DaemonProcess.
   std::vector<std::string> flags = {"--device=virtual"};
   // Also listens on a loopback TCP port that is free when asked; see DaemonProcess::tcp_endpoint.
   bool tcp = false;
   // Set in the daemon's environment, on top of ours.
-  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::pair<std::string, std::string>> environment = {};
   // "": environment variable GPUSCHED_DAEMON, else the gpuschedd of this build.
-  std::string binary;
+  std::string binary = {};
   // "": a new folder under TMPDIR. Give the folder of an earlier daemon to restart in its place;
   // such a folder is left standing at the end.
-  std::string folder;
+  std::string folder = {};
   // A loaded two-core machine under a sanitizer needs several seconds; a healthy start takes 0.1 s.
   std::chrono::milliseconds ready_within{30'000};
 };
