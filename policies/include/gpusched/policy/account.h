@@ -2,8 +2,8 @@
 //
 // The fluid reference serves every session that has work at its rate at once. Rates are weights
 // water-filled between min and max: some sessions are *clamped* (their rate is their min or max),
-// the others are *free* (rate = weight x level). The level moves with every arrival, so a lag kept as
-// a number would have to be rewritten for everyone. Instead there are two clocks: the free clock
+// the others are *free* (rate = weight x level). The level moves with every arrival, so a lag kept
+// as a number would have to be rewritten for everyone. Instead there are two clocks: the free clock
 // advances by level per unit of time, the clamped clock by one. A session's lag is then
 //   free:    weight x (free clock - zero_lag)
 //   clamped: rate   x (clamped clock - zero_lag)
@@ -27,13 +27,13 @@ enum class RateBand : std::uint8_t {
 };
 
 struct Account {
-  Duration charged{0};             // since the session opened
-  Duration lag{0};                 // when the view was made; positive: owed
-  Rate rate = 0;                   // when the view was made
+  Duration charged{0};  // since the session opened
+  Duration lag{0};      // when the view was made; positive: owed
+  Rate rate = 0;        // when the view was made
   RateBand band = RateBand::kNone;
-  std::int64_t fluid_weight = 0;   // the weight that counts under the policy in force
-  FluidTime zero_lag = 0;          // reading of the band's clock at which the lag was or will be zero
-  Time last_served{};              // start of the latest slice; epoch: never
+  std::int64_t fluid_weight = 0;  // the weight that counts under the policy in force
+  FluidTime zero_lag = 0;  // reading of the band's clock at which the lag was or will be zero
+  Time last_served{};      // start of the latest slice; epoch: never
 };
 
 // The clocks at one instant, over all sessions of the device.

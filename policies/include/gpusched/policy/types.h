@@ -53,12 +53,12 @@ inline constexpr Rate kWholeDevice = 1'000'000'000;
 
 // What a service declares once; what it may declare is capped by configuration before it gets here.
 struct Share {
-  std::int32_t weight = 100;                // 1..10000
-  Rate min = 0;                             // 0..max: kept whenever the session has work
-  Rate max = kWholeDevice;                  // min..kWholeDevice: never passed, under any policy
-  bool strict = false;                      // needs min > 0: min stays free while it has no work
-  std::int32_t priority = 0;                // -128..127, higher first
-  Duration latency_target{0};               // of a job, from Submit; zero: none
+  std::int32_t weight = 100;   // 1..10000
+  Rate min = 0;                // 0..max: kept whenever the session has work
+  Rate max = kWholeDevice;     // min..kWholeDevice: never passed, under any policy
+  bool strict = false;         // needs min > 0: min stays free while it has no work
+  std::int32_t priority = 0;   // -128..127, higher first
+  Duration latency_target{0};  // of a job, from Submit; zero: none
   friend bool operator==(const Share&, const Share&) = default;
 };
 
