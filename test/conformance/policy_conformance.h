@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@ struct PolicyUnderTest {
   static std::string NameOf(const ::testing::TestParamInfo<PolicyUnderTest>& info) {
     return info.param.name;
   }
+  friend void PrintTo(const PolicyUnderTest& policy, std::ostream* out) { *out << policy.name; }
 };
 
 class PolicyConformance : public ::testing::TestWithParam<PolicyUnderTest> {
