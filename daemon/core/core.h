@@ -60,6 +60,7 @@ class Scheduler::Core {
   void ReleaseGone();
   void Release(Session&);
   void ReplacePolicy(PolicySpec, std::unique_ptr<Policy>);
+  void SplitSlices();
   void Eject(std::string why);
   void SetGroupCap();
 
@@ -84,6 +85,7 @@ class Scheduler::Core {
   // Time (states.cc).
   void AdvanceFluid(Time now);
   void ReconcileFluid();
+  Duration Executing() const;  // what the command now executing has had so far
   bool OnlyCapsHoldBack() const {
     return runnable_count_ == 0 && (!cap_ends_.empty() || group_at_cap_);
   }
@@ -110,6 +112,7 @@ class Scheduler::Core {
   void Start(Session&, std::uint32_t slice, const Piece&);
   void OpenSlice(Session&, const Decision&);
   void StopSlice(SliceEnd);
+  Duration Apply(Slice&, Duration total);
   void DrainSlice(std::uint32_t slice);
   std::optional<std::string> Starved();
 

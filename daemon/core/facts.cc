@@ -378,6 +378,7 @@ void Scheduler::Core::On(SettingsChanged& fact) {
 // The accounts stay; the new policy learns of every session as if it had just come with its
 // account.
 void Scheduler::Core::ReplacePolicy(PolicySpec spec, std::unique_ptr<Policy> policy) {
+  SplitSlices();
   host_.Replace(std::move(spec), std::move(policy));
   fluid_.SetRule(host_.policy().share_rule());
   for (const SessionId id : by_age_) {
@@ -392,6 +393,16 @@ void Scheduler::Core::ReplacePolicy(PolicySpec spec, std::unique_ptr<Policy> pol
   }
   ask_again_ = kNever;
   reconsider_ = true;
+}
+
+// What slices in progress have had so far is charged under the old rule, the rest under the new
+// one.
+void Scheduler::Core::SplitSlices() {
+  for (Slice& slice : slices_) {
+    if (!slice.in_use) continue;
+    const bool executing = !flights_.empty() && &slices_[flights_.front().slice] == &slice;
+    Apply(slice, slice.report.charged + (executing ? Executing() : Duration::zero()));
+  }
 }
 
 void Scheduler::Core::Eject(std::string why) {

@@ -276,7 +276,6 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
   Slice& slice = slices_[index];
   slice.stopped = true;
   slice.report.end = end;
-  slice.provisional = slice.report.charged + slice.in_flight;
   Session& session = *sessions_[slice.report.session.slot];
   if (end == SliceEnd::kPreempted) {
     ++session.preempted;
@@ -287,13 +286,13 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
       }
     }
   }
-  fluid_.Charge(session.id.slot, slice.provisional);
+  const Duration charge = Apply(slice, slice.report.charged + slice.in_flight);
   if (session.runnable) {
     session.waiting_since = now_;
     session.patient_since = patience_;
   }
   const SessionView view = View(session);
-  host_.policy().Charged(view, slice.provisional);
+  host_.policy().Charged(view, charge);
   if (session.runnable) {
     session.told_deadline = view.deadline;
     SetPatience(session, view);
@@ -301,14 +300,19 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
   if (slice.outstanding == 0) DrainSlice(index);
 }
 
+// Charges the account so that the slice has cost it `total` in all; returns what that took.
+Duration Scheduler::Core::Apply(Slice& slice, Duration total) {
+  const Duration charge = total - slice.applied;
+  slice.applied = total;
+  fluid_.Charge(slice.report.session.slot, charge);
+  return charge;
+}
+
 void Scheduler::Core::DrainSlice(std::uint32_t index) {
   Slice& slice = slices_[index];
   Session& session = *sessions_[slice.report.session.slot];
-  const Duration difference = slice.report.charged - slice.provisional;
-  if (difference != Duration::zero()) {
-    fluid_.Charge(session.id.slot, difference);
-    host_.policy().Charged(View(session), difference);
-  }
+  const Duration difference = Apply(slice, slice.report.charged);
+  if (difference != Duration::zero()) host_.policy().Charged(View(session), difference);
   host_.policy().SliceEnded(slice.report);
   pending_.emplace_back(RecordSlice{slice.report});
   slice.in_use = false;

@@ -13,10 +13,10 @@ struct Slice {
   bool in_use = false;
   bool stopped = false;  // starts nothing more
   std::uint64_t serial = 0;
-  SliceReport report;       // granted, charged so far, commands, ends
-  Duration used{0};         // estimate of all it has started
-  Duration in_flight{0};    // estimate of what has not finished
-  Duration provisional{0};  // what the account was charged when it stopped
+  SliceReport report;     // granted, charged so far, commands, ends
+  Duration used{0};       // estimate of all it has started
+  Duration in_flight{0};  // estimate of what has not finished
+  Duration applied{0};    // what of it the account has been charged
   std::uint32_t outstanding = 0;
 };
 

@@ -237,19 +237,21 @@ void Scheduler::Core::AdvanceFluid(Time now) {
 // After a command was charged: fluid time is what was charged, plus what the command now executing
 // has had so far.
 void Scheduler::Core::ReconcileFluid() {
-  Duration executing{0};
-  if (!flights_.empty()) {
-    const Flight& first = flights_.front();
-    const bool same_slice = slices_[first.slice].serial == device_slice_;
-    const Time since = same_slice ? device_end_ : std::max(first.submitted, device_end_);
-    executing = std::max(Duration::zero(), now_ - since);
-  } else if (OnlyCapsHoldBack()) {
+  if (flights_.empty() && OnlyCapsHoldBack()) {
     fluid_due_ += std::max(Duration::zero(), now_ - device_end_);
   }
-  const Duration missing = fluid_due_ + executing - fluid_time_;
+  const Duration missing = fluid_due_ + Executing() - fluid_time_;
   if (missing == Duration::zero()) return;
   fluid_time_ += missing;
   fluid_.Advance(missing);
+}
+
+Duration Scheduler::Core::Executing() const {
+  if (flights_.empty()) return Duration::zero();
+  const Flight& first = flights_.front();
+  const bool same_slice = slices_[first.slice].serial == device_slice_;
+  const Time since = same_slice ? device_end_ : std::max(first.submitted, device_end_);
+  return std::max(Duration::zero(), now_ - since);
 }
 
 void Scheduler::Core::Tick() {

@@ -291,6 +291,26 @@ TEST(SchedulerTest, NothingIsLostInTwoHundredSwaps) {
   }
 }
 
+// A slice in progress at a swap is paid for in part under the old rule, in part under the new.
+TEST(SchedulerTest, SwapsBlurNoAccountEvenWhereNothingCanBeCut) {
+  VirtualDriver driver(Under("round_robin"));
+  const SessionId a = driver.Open(), b = driver.Open();
+  driver.KeepBusy(a, Launches(milliseconds(3), false), 3);
+  driver.KeepBusy(b, Launches(milliseconds(20), false), 3);
+  const char* kinds[] = {"weighted_share", "preemptive_priority", "round_robin"};
+  for (int i = 0; i < 200; ++i) {
+    driver.SetPolicy(kinds[i % 3]);
+    driver.RunFor(milliseconds(17) + microseconds(i * 131));
+  }
+  driver.SetPolicy("weighted_share");
+  driver.RunFor(seconds(1));
+  for (const SessionId id : {a, b}) {
+    const auto status = driver.scheduler().Find(driver.now(), id);
+    // Two of the longest commands, the bound of the policies themselves.
+    EXPECT_LE(std::abs(status->account.lag.count()), Duration(milliseconds(40)).count());
+  }
+}
+
 class Nonsense : public Policy {
  public:
   explicit Nonsense(Decision answer) : answer_(answer) {}
