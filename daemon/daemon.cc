@@ -127,7 +127,8 @@ Status Daemon::Parts::MakeExecutors() {
                                       .memory_bytes = config_.device.memory,
                                       .cache_dir = config_.device.cache_dir,
                                       .select = config_.device.select};
-  // Before any thread exists: a driver may want its environment set.
+  // Before any thread exists: gRPC and drivers want their environment set.
+  rpc::SessionServer::PreparePolling();
   auto devices = device::OpenDevices(options, [&](std::size_t, const device::DeviceInfo&) {
     mailboxes.push_back(std::make_unique<executor::Mailbox>());
     return mailboxes.back().get();

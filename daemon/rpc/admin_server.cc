@@ -4,7 +4,6 @@
 #include "rpc/admin_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -18,6 +17,7 @@
 #include "gpusched/v1/admin.grpc.pb.h"
 #include "rpc/admin_wire.h"
 #include "rpc/endpoint.h"
+#include "rpc/health_service.h"
 #include "rpc/wire.h"
 
 namespace gpusched::rpc {
@@ -311,12 +311,14 @@ class AdminServer::Parts {
       : claim_(std::move(claim)), service_(options, policy, directory) {}
 
   Status Start(const Endpoint& endpoint, const std::string& group) {
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     int bound = 0;
     builder.AddListeningPort(endpoint.text, grpc::InsecureServerCredentials(), &bound);
     builder.RegisterService(&service_);
+    builder.RegisterService(&health_);
+    // With such a queue the service's own threads do not poll; see session_server.h.
+    unpolled_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || bound == 0) {
       return Status(StatusCode::kFailedPrecondition, reason::kSocketInUse,
@@ -327,12 +329,19 @@ class AdminServer::Parts {
 
   ~Parts() {
     service_.Stop();
+    health_.Stop();
     if (server_ != nullptr) server_->Shutdown(executor::WallClock() + kGoodbyeTime);
+    if (unpolled_ == nullptr) return;
+    unpolled_->Shutdown();
+    void* tag = nullptr;
+    for (bool ok = false; unpolled_->Next(&tag, &ok);) {}
   }
 
  private:
   SocketClaim claim_;
   AdminService service_;
+  HealthService health_{"gpusched.v1.Admin"};
+  std::unique_ptr<grpc::ServerCompletionQueue> unpolled_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -4,12 +4,12 @@
 #include "rpc/session_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <list>
 #include <thread>
 
@@ -17,6 +17,7 @@
 #include "gpusched/reasons.h"
 #include "rpc/attach_stream.h"
 #include "rpc/endpoint.h"
+#include "rpc/health_service.h"
 #include "rpc/wire.h"
 
 namespace gpusched::rpc {
@@ -26,10 +27,14 @@ namespace {
 constexpr int kReceiveBytes = 4 * static_cast<int>(kFrameBytes);
 // Anyone on the machine may use the device, within the configured caps, as with a device node.
 constexpr unsigned kSessionSocketMode = 0666;
+// All descriptors in one epoll set.
+constexpr char kPollingEngine[] = "epoll1";
 // Streams that are open at the end are cut off after it.
 constexpr std::chrono::milliseconds kGoodbyeTime(200);
 
 }  // namespace
+
+void SessionServer::PreparePolling() { setenv("GRPC_POLL_STRATEGY", kPollingEngine, 1); }
 
 class SessionServer::Parts {
  public:
@@ -37,6 +42,7 @@ class SessionServer::Parts {
   ~Parts();
 
   std::vector<std::string> bound;
+  HealthService health{"gpusched.v1.Sessions"};
   std::unique_ptr<grpc::Server> server;
 
  private:
@@ -68,7 +74,6 @@ Status SessionServer::Parts::Start(const Options& options, control::SessionDirec
     if (!claim.ok()) return claim.status();
     claims_.push_back(*std::move(claim));
   }
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   std::vector<int> ports(endpoints.size(), 0);
@@ -79,6 +84,7 @@ Status SessionServer::Parts::Start(const Options& options, control::SessionDirec
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kReceiveBytes);
   builder.RegisterService(&service_);
+  builder.RegisterService(&health);
   queue_ = builder.AddCompletionQueue();
   server = builder.BuildAndStart();
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
@@ -113,6 +119,7 @@ void SessionServer::Parts::Poll() {
 }
 
 SessionServer::Parts::~Parts() {
+  health.Stop();
   if (server != nullptr) server->Shutdown(executor::WallClock() + kGoodbyeTime);
   if (queue_ == nullptr) return;
   if (poller_.joinable()) {
@@ -140,8 +147,6 @@ SessionServer::~SessionServer() = default;
 
 const std::vector<std::string>& SessionServer::endpoints() const { return parts_->bound; }
 
-void SessionServer::StopServing() {
-  if (auto* health = parts_->server->GetHealthCheckService()) health->SetServingStatus(false);
-}
+void SessionServer::StopServing() { parts_->health.StopServing(); }
 
 }  // namespace gpusched::rpc
