@@ -179,15 +179,19 @@ TEST_P(PolicyConformance, AccountsSurviveASwapToTheNanosecond) {
   }
   for (int swap = 0; swap < 100; ++swap) {
     driver->RunFor(Milliseconds(11) + Microseconds(137 * swap));
-    // Between two facts, without a decision: nothing is charged meanwhile.
+    // Between two facts, without a decision. The first swap charges what slices in progress have
+    // had so far; a second one at the same instant finds nothing left to charge.
     core::Scheduler& scheduler = driver->scheduler();
-    scheduler.Handle(driver->now(), core::Resumed{all[0]});
+    const auto replace = [&](int generation) {
+      const core::PolicySpec spec{.kind = GetParam().name,
+                                  .parameters = "",
+                                  .generation = static_cast<std::uint64_t>(generation),
+                                  .source = "test"};
+      scheduler.Handle(driver->now(), core::PolicyChanged{spec, Make()});
+    };
+    replace(2 * swap + 2);
     const auto before = scheduler.Sessions(driver->now());
-    const core::PolicySpec spec{.kind = GetParam().name,
-                                .parameters = "",
-                                .generation = static_cast<std::uint64_t>(swap) + 2,
-                                .source = "test"};
-    scheduler.Handle(driver->now(), core::PolicyChanged{spec, Make()});
+    replace(2 * swap + 3);
     const auto after = scheduler.Sessions(driver->now());
     ASSERT_EQ(after.size(), before.size());
     for (std::size_t i = 0; i < after.size(); ++i) {

@@ -1,4 +1,5 @@
-// The typed outcome of a call: a code to branch on, a stable reason, a message that says what to do.
+// The typed outcome of a call: a code to branch on, a stable reason, a message that says what to
+// do.
 #pragma once
 
 #include <optional>
@@ -77,8 +78,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT: a value is a result
-  Result(Status status) : status_(std::move(status)) {         // NOLINT: so is a failure
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: a value is a result
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: so is a failure
     if (status_.ok()) status_ = Status(StatusCode::kInternal, "NO_VALUE", "result without a value");
   }
 

@@ -1,4 +1,5 @@
-// Durations and byte counts as people write them: "1.5ms", "10m", "2GiB"; exact, without floating point.
+// Durations and byte counts as people write them: "1.5ms", "10m", "2GiB"; exact, without floating
+// point.
 #pragma once
 
 #include <array>
@@ -18,14 +19,16 @@ struct Unit {
   std::int64_t factor;
 };
 
-// "12.5" + unit -> 12.5 x factor, rounded towards zero; nothing if malformed, negative or too large.
+// "12.5" + unit -> 12.5 x factor, rounded towards zero; nothing if malformed, negative or too
+// large.
 template <std::size_t N>
 std::optional<std::int64_t> Parse(std::string_view text, const std::array<Unit, N>& table) {
   __extension__ using Wide = __int128;
   std::size_t i = 0;
   Wide number = 0, scale = 1;
   bool digits = false, point = false;
-  for (; i < text.size() && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '.' && !point)); ++i) {
+  for (; i < text.size() && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '.' && !point));
+       ++i) {
     if (text[i] == '.') {
       point = true;
       continue;
@@ -81,8 +84,8 @@ inline std::optional<std::uint64_t> ParseBytes(std::string_view text) {
   return static_cast<std::uint64_t>(*value);
 }
 
-// The largest unit in which the value is at least 1, with up to three decimals and no trailing zeros:
-// "1.5ms". ParseDuration reads it back, to a thousandth of the unit.
+// The largest unit in which the value is at least 1, with up to three decimals and no trailing
+// zeros: "1.5ms". ParseDuration reads it back, to a thousandth of the unit.
 inline std::string FormatDuration(std::chrono::nanoseconds duration) {
   std::int64_t ns = duration.count();
   const std::string sign = ns < 0 ? "-" : "";
