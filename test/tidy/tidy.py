@@ -34,6 +34,8 @@ FLOORS = {
     "daemon/core": POLICIES + ["core/"],
     "daemon/device": STATUS + POSIX + ["gpusched/policy/types.h", "device/", "yaml-cpp/"],
     "daemon/device/opencl": STATUS + POSIX + ["gpusched/policy/types.h", "device/", "CL/"],
+    "daemon/device/cuda/ptx": STATUS + ["gpusched/policy/types.h", "device/device.h",
+                                        "device/cuda/ptx/", "zstd.h", "lz4.h"],
     "daemon/sim": POLICIES + ["core/", "sim/", "device/device.h", "device/virtual/", "yaml-cpp/"],
     "daemon/telemetry": STATUS + ["gpusched/policy/types.h", "telemetry/", "spdlog/"],
     "daemon/executor": POLICY_API + POSIX + ["core/", "device/device.h", "executor/", "telemetry/",

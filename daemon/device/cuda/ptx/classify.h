@@ -21,10 +21,11 @@ struct Verdict {
   std::string reason;  // why not freely, in words; "" for kFreely
 };
 
-// What a function does by itself and through all it calls.
+// All that an entry may execute and name.
 struct Reach {
-  std::vector<std::uint32_t> functions;  // indices, itself first; with bodies only
-  bool reads_block_ids = false;          // through a callee, not by itself
+  std::vector<std::uint32_t> functions;  // indices, itself first
+  std::vector<std::uint32_t> variables;
+  bool callee_reads_block_ids = false;  // a function that it calls, not itself
   std::uint64_t static_shared_bytes = 0;
 };
 
@@ -35,6 +36,10 @@ class Classification {
   // Of an entry, by its index in module.functions().
   const Verdict& verdict(std::uint32_t entry) const { return verdicts_[entry]; }
   const Reach& reach(std::uint32_t entry) const { return reaches_[entry]; }
+  // Its own text cannot be rewritten, or need not be: it is launched by clusters.
+  bool must_stay(std::uint32_t function) const {
+    return !unknown_forms_[function].empty() || clusters_[function];
+  }
   // %ctaid or %nctaid in the function's own body.
   bool reads_block_ids(std::uint32_t function) const { return reads_block_ids_[function]; }
   // Why its block ids cannot be replaced, in words; "" if they can.
@@ -45,6 +50,7 @@ class Classification {
   std::vector<Reach> reaches_;
   std::vector<bool> reads_block_ids_;
   std::vector<std::string> unknown_forms_;
+  std::vector<bool> clusters_;
 };
 
 }  // namespace gpusched::device::ptx

@@ -20,9 +20,8 @@ struct CubinKernel {
   std::vector<CubinParameter> parameters;  // in order
   bool has_layout = false;  // the cubin tells parameters; without, there may be some all the same
   Dim3 required_block{0, 0, 0};
-  std::uint64_t max_block_threads = 0;  // 0: not said
-  std::uint32_t registers = 0;
-  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t max_block_threads = 0;    // 0: not said
+  std::uint64_t static_shared_bytes = 0;  // with what the system keeps: 1 KiB from sm_90 on
 };
 
 struct CubinInfo {

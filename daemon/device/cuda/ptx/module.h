@@ -35,7 +35,7 @@ struct Statement {
 };
 
 struct Function {
-  std::string_view name;
+  std::string_view name{};
   bool is_entry = false;
   bool is_extern = false;
   bool has_body = false;
@@ -43,12 +43,12 @@ struct Function {
   TokenIndex name_at = 0;
   TokenIndex open_parameters = 0;  // '(' of the parameter list; 0: there is none
   TokenIndex close_parameters = 0;
-  TokenIndex body = 0;                       // '{'
-  std::vector<EntryParameter> parameters;    // of an entry
-  bool opaque_parameters = false;            // of a kind whose layout is not known
-  std::vector<std::string_view> directives;  // between parameters and body: ".maxntid"
-  Dim3 required_block{0, 0, 0};              // .reqntid; zeros: any
-  std::uint64_t max_block_threads = 0;       // .maxntid; 0: not said
+  TokenIndex body = 0;                         // '{'
+  std::vector<EntryParameter> parameters{};    // of an entry
+  bool opaque_parameters = false;              // of a kind whose layout is not known
+  std::vector<std::string_view> directives{};  // between parameters and body: ".maxntid"
+  Dim3 required_block{0, 0, 0};                // .reqntid; zeros: any
+  std::uint64_t max_block_threads = 0;         // .maxntid; 0: not said
   std::uint32_t first_statement = 0, end_statement = 0;
 
   std::uint32_t parameter_bytes() const {
@@ -59,7 +59,7 @@ struct Function {
 enum class Space : std::uint8_t { kGlobal, kConstant, kShared, kLocal, kOther };
 
 struct Variable {
-  std::string_view name;
+  std::string_view name{};
   Space space = Space::kGlobal;
   bool is_extern = false;
   std::uint32_t alignment = 1;
@@ -92,6 +92,8 @@ class Module {
   std::string_view Text(const Token& token) const {
     return std::string_view(*text_).substr(token.begin, token.size);
   }
+  // "line 12", where the token stands.
+  std::string Place(TokenIndex at) const;
   bool IsMark(TokenIndex at, char mark) const {
     return tokens_[at].first == mark && tokens_[at].kind == TokenKind::kMark;
   }
@@ -111,6 +113,7 @@ class Module {
   std::string_view target_;
   std::uint32_t header_end_ = 0;
   std::vector<Token> tokens_;
+  std::vector<std::uint32_t> line_ends_;
   std::vector<Function> functions_;
   std::vector<Variable> variables_;
   std::vector<Other> others_;
