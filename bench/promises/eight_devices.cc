@@ -1,4 +1,5 @@
 // Eight devices named in permuted order: nobody's work, count or memory lands on another's.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,7 @@ constexpr int kDevices = 8;
 constexpr std::array<int, kDevices> kOrder = {5, 2, 7, 0, 3, 6, 1, 4};
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr microseconds kLaunch{500};
-constexpr seconds kLedgerWithin{10};
+constexpr seconds kWithin{10};
 
 // On device d: 10 (d + 1) launches and d + 1 MiB, so that no two look alike.
 struct Placed {
@@ -51,7 +52,7 @@ Status AwaitAll(LedgerRecorder& recorder, std::vector<Placed>& places) {
     const Result<JobReport> report = placed.job->Wait();
     if (!report.ok()) return report.status();
     placed.report = *report;
-    if (!recorder.AwaitRecorded(placed.device, report->ended - nanoseconds(1), kLedgerWithin)) {
+    if (!recorder.AwaitRecorded(placed.device, report->ended - nanoseconds(1), kWithin)) {
       return Status(
           StatusCode::kDeadlineExceeded, "NO_LEDGER",
           "the ledger shows no end of the job on device " + std::to_string(placed.device));
@@ -122,6 +123,19 @@ Result<int> AutoPlace(Stage& stage, std::uint64_t memory) {
   return session->device().index;
 }
 
+// Until so many sessions are at work by the operator's view.
+Status AwaitBusy(Stage& stage, std::ptrdiff_t count) {
+  const nanoseconds deadline = DaemonNow() + kWithin;
+  while (DaemonNow() < deadline) {
+    const Result<std::vector<admin::Session>> sessions = stage.admin().Sessions();
+    if (!sessions.ok()) return sessions.status();
+    const auto busy = [](const admin::Session& session) { return session.jobs_running > 0; };
+    if (std::count_if(sessions->begin(), sessions->end(), busy) == count) return Status::Ok();
+    WaitUntil(DaemonNow() + milliseconds(1));
+  }
+  return Status(StatusCode::kDeadlineExceeded, "NOT_BUSY", "not all sessions came to work");
+}
+
 // All but `idle` are kept busy, `idle` holds most of its memory: who needs little goes there, who
 // needs more than it has left does not.
 Status CheckAuto(Stage& stage, std::vector<Placed>& places, int idle, Complaints& complaints) {
@@ -129,6 +143,7 @@ Status CheckAuto(Stage& stage, std::vector<Placed>& places, int idle, Complaints
     if (placed.device == idle) continue;
     if (Status status = placed.worker->KeepBusy({.each = kLaunch}); !status.ok()) return status;
   }
+  if (Status status = AwaitBusy(stage, kDevices - 1); !status.ok()) return status;
   const Result<std::vector<admin::Device>> devices = stage.admin().Devices();
   if (!devices.ok()) return devices.status();
   const std::uint64_t memory = (*devices)[static_cast<std::size_t>(idle)].memory_bytes;

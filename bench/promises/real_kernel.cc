@@ -29,8 +29,8 @@ kernel void sum(global const uint* in, global uint* out, local uint* part) {
   const size_t l = get_local_id(0);
   part[l] = in[get_global_id(0)];
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (size_t half = get_local_size(0) / 2; half > 0; half /= 2) {
-    if (l < half) part[l] += part[l + half];
+  for (size_t step = get_local_size(0) / 2; step > 0; step /= 2) {
+    if (l < step) part[l] += part[l + step];
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   if (l == 0) out[get_group_id(0)] = part[0];

@@ -18,8 +18,8 @@ namespace gpusched::bench {
 namespace {
 
 constexpr const char* kEmptyModule = "kernel empty time_per_block=0\n";
-constexpr int kRounds = 40;
-constexpr int kTripsPerRound = 500;
+constexpr int kRounds = 400;
+constexpr int kTripsPerRound = 50;
 constexpr int kSessions = 64;
 constexpr int kCrowdRounds = 6;
 constexpr int kCrowdTrips = 150;  // of each session in a round
