@@ -4,9 +4,9 @@
 #include "rpc/admin_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -18,6 +18,7 @@
 #include "rpc/admin_wire.h"
 #include "rpc/endpoint.h"
 #include "rpc/health_service.h"
+#include "rpc/unix_door.h"
 #include "rpc/wire.h"
 
 namespace gpusched::rpc {
@@ -30,8 +31,6 @@ constexpr std::chrono::milliseconds kDefaultPeriod(1'000);
 // How long a watcher sleeps before it looks whether its client still is there.
 constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::milliseconds kGoodbyeTime(200);
-
-constexpr char kWho[] = "operator";
 
 // Every error travels as gRPC's own code and message, with the typed one as its details.
 grpc::Status Failed(const v1::Error& error) {
@@ -62,8 +61,8 @@ ParameterText TextOf(const google::protobuf::Map<std::string, std::string>& para
 class AdminService final : public v1::Admin::Service {
  public:
   AdminService(const AdminServer::Options& options, control::PolicyControl& policy,
-               control::SessionDirectory& directory)
-      : reload_(options.reload), policy_(policy), directory_(directory) {}
+               control::SessionDirectory& directory, const UnixDoor& door)
+      : reload_(options.reload), policy_(policy), directory_(directory), door_(door) {}
 
   // Watchers return soon.
   void Stop() {
@@ -122,13 +121,13 @@ class AdminService final : public v1::Admin::Service {
                   *response);
   }
 
-  grpc::Status UpdatePolicy(grpc::ServerContext*, const v1::UpdatePolicyRequest* request,
+  grpc::Status UpdatePolicy(grpc::ServerContext* context, const v1::UpdatePolicyRequest* request,
                             v1::Policy* response) override {
     return Answer(policy_.Apply({.kind = request->kind(),
                                  .parameters = TextOf(request->parameters()),
                                  .etag = request->etag(),
                                  .lasts = Duration(request->for_ns()),
-                                 .source = kWho}),
+                                 .source = Who(*context)}),
                   *response);
   }
 
@@ -140,14 +139,16 @@ class AdminService final : public v1::Admin::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status RollBackPolicy(grpc::ServerContext*, const v1::RollBackPolicyRequest* request,
+  grpc::Status RollBackPolicy(grpc::ServerContext* context,
+                              const v1::RollBackPolicyRequest* request,
                               v1::Policy* response) override {
-    return Answer(policy_.RollBack(request->generation(), kWho), *response);
+    return Answer(policy_.RollBack(request->generation(), Who(*context)), *response);
   }
 
-  grpc::Status ReloadConfiguration(grpc::ServerContext*, const v1::ReloadConfigurationRequest*,
+  grpc::Status ReloadConfiguration(grpc::ServerContext* context,
+                                   const v1::ReloadConfigurationRequest*,
                                    v1::ReloadConfigurationResponse* response) override {
-    const ReloadReport report = reload_(kWho);
+    const ReloadReport report = reload_(Who(*context));
     if (report.status.ok()) {
       response->set_changed(report.changed);
       for (const std::string& key : report.needs_restart) response->add_needs_restart(key);
@@ -165,19 +166,19 @@ class AdminService final : public v1::Admin::Service {
     return Failed(error);
   }
 
-  grpc::Status PauseSessions(grpc::ServerContext*, const v1::SessionSelector* request,
+  grpc::Status PauseSessions(grpc::ServerContext* context, const v1::SessionSelector* request,
                              v1::SessionList* response) override {
-    return Answer(directory_.Pause(request->session(), true, kWho), *response);
+    return Answer(directory_.Pause(request->session(), true, Who(*context)), *response);
   }
 
-  grpc::Status ResumeSessions(grpc::ServerContext*, const v1::SessionSelector* request,
+  grpc::Status ResumeSessions(grpc::ServerContext* context, const v1::SessionSelector* request,
                               v1::SessionList* response) override {
-    return Answer(directory_.Pause(request->session(), false, kWho), *response);
+    return Answer(directory_.Pause(request->session(), false, Who(*context)), *response);
   }
 
-  grpc::Status KillSessions(grpc::ServerContext*, const v1::SessionSelector* request,
+  grpc::Status KillSessions(grpc::ServerContext* context, const v1::SessionSelector* request,
                             v1::SessionList* response) override {
-    return Answer(directory_.Kill(request->session(), kWho), *response);
+    return Answer(directory_.Kill(request->session(), Who(*context)), *response);
   }
 
   grpc::Status Watch(grpc::ServerContext* context, const v1::WatchRequest* request,
@@ -234,6 +235,10 @@ class AdminService final : public v1::Admin::Service {
   static grpc::Status TooManyWatchers() {
     return Failed(Status(StatusCode::kResourceExhausted, reason::kTooMany,
                          "there are " + std::to_string(kWatchers) + " watchers already"));
+  }
+
+  std::string Who(const grpc::ServerContext& context) const {
+    return "operator " + door_.Who(context.peer());
   }
 
   void Encode(const control::PolicyRecord& record, v1::Policy& to) const {
@@ -295,6 +300,7 @@ class AdminService final : public v1::Admin::Service {
   const std::function<ReloadReport(const std::string&)> reload_;
   control::PolicyControl& policy_;
   control::SessionDirectory& directory_;
+  const UnixDoor& door_;
   std::atomic<int> watchers_{0};
   // For the end of the daemon only.
   std::mutex mutex_;
@@ -307,29 +313,29 @@ class AdminService final : public v1::Admin::Service {
 class AdminServer::Parts {
  public:
   Parts(const Options& options, control::PolicyControl& policy,
-        control::SessionDirectory& directory, SocketClaim claim)
-      : claim_(std::move(claim)), service_(options, policy, directory) {}
+        control::SessionDirectory& directory, std::unique_ptr<UnixDoor> door)
+      : door_(std::move(door)), service_(options, policy, directory, *door_) {}
 
-  Status Start(const Endpoint& endpoint, const std::string& group) {
+  Status Start() {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    int bound = 0;
-    builder.AddListeningPort(endpoint.text, grpc::InsecureServerCredentials(), &bound);
     builder.RegisterService(&service_);
     builder.RegisterService(&health_);
     // With such a queue the service's own threads do not poll; see session_server.h.
     unpolled_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || bound == 0) {
-      return Status(StatusCode::kFailedPrecondition, reason::kSocketInUse,
-                    "cannot listen on " + endpoint.text);
+    if (server_ == nullptr) {
+      return Status(StatusCode::kInternal, reason::kBadConfiguration,
+                    "the admin service did not start");
     }
-    return claim_.Open(group.empty() ? 0600 : 0660, group);
+    door_->Open([this](int fd) { grpc::AddInsecureChannelFromFd(server_.get(), fd); });
+    return Status::Ok();
   }
 
   ~Parts() {
     service_.Stop();
     health_.Stop();
+    door_->Close();
     if (server_ != nullptr) server_->Shutdown(executor::WallClock() + kGoodbyeTime);
     if (unpolled_ == nullptr) return;
     unpolled_->Shutdown();
@@ -338,7 +344,7 @@ class AdminServer::Parts {
   }
 
  private:
-  SocketClaim claim_;
+  std::unique_ptr<UnixDoor> door_;
   AdminService service_;
   HealthService health_{"gpusched.v1.Admin"};
   std::unique_ptr<grpc::ServerCompletionQueue> unpolled_;
@@ -355,10 +361,10 @@ Result<std::unique_ptr<AdminServer>> AdminServer::Start(const Options& options,
                   "admin.endpoint '" + options.endpoint +
                       "' must be a unix socket: whoever reaches it rules the daemon");
   }
-  Result<SocketClaim> claim = SocketClaim::Take(endpoint->path);
-  if (!claim.ok()) return claim.status();
-  auto parts = std::make_unique<Parts>(options, policy, directory, *std::move(claim));
-  if (Status started = parts->Start(*endpoint, options.group); !started.ok()) return started;
+  auto door = UnixDoor::Make(endpoint->path, options.group.empty() ? 0600 : 0660, options.group);
+  if (!door.ok()) return door.status();
+  auto parts = std::make_unique<Parts>(options, policy, directory, *std::move(door));
+  if (Status started = parts->Start(); !started.ok()) return started;
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(parts)));
 }
 

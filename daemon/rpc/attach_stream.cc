@@ -125,7 +125,7 @@ Status AttachStream::TakeFrame() {
 
 Status AttachStream::TakeHello() {
   auto& hello = std::get<executor::Hello>(frame.messages.back());
-  hello.peer = context_.peer();
+  hello.peer = host_.who(context_.peer());
   const Result<executor::Executor*> placed = host_.directory->Place(hello);
   if (!placed.ok()) return placed.status();
   executor_ = *placed;

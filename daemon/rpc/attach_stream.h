@@ -10,8 +10,10 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "control/session_directory.h"
@@ -30,6 +32,7 @@ struct StreamHost {
   SessionService* service = nullptr;
   grpc::ServerCompletionQueue* queue = nullptr;
   control::SessionDirectory* directory = nullptr;
+  std::function<std::string(const std::string& peer)> who;
   v1::ClientFrame scratch;      // every frame is decoded and done with before the next
   std::atomic<int> streams{0};  // with tags on the queue
 };

@@ -7,10 +7,10 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <list>
 #include <thread>
 
 #include "executor/clock.h"
@@ -18,6 +18,7 @@
 #include "rpc/attach_stream.h"
 #include "rpc/endpoint.h"
 #include "rpc/health_service.h"
+#include "rpc/unix_door.h"
 #include "rpc/wire.h"
 
 namespace gpusched::rpc {
@@ -47,8 +48,9 @@ class SessionServer::Parts {
 
  private:
   void Poll();
+  std::string Who(const std::string& peer) const;
 
-  std::list<SocketClaim> claims_;
+  std::vector<std::unique_ptr<UnixDoor>> doors_;
   SessionService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   StreamHost host_;
@@ -70,14 +72,15 @@ Status SessionServer::Parts::Start(const Options& options, control::SessionDirec
   }
   for (const Endpoint& endpoint : endpoints) {
     if (!endpoint.is_unix()) continue;
-    Result<SocketClaim> claim = SocketClaim::Take(endpoint.path);
-    if (!claim.ok()) return claim.status();
-    claims_.push_back(*std::move(claim));
+    auto door = UnixDoor::Make(endpoint.path, kSessionSocketMode, "");
+    if (!door.ok()) return door.status();
+    doors_.push_back(*std::move(door));
   }
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   std::vector<int> ports(endpoints.size(), 0);
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    if (endpoints[i].is_unix()) continue;
     builder.AddListeningPort(endpoints[i].text, grpc::InsecureServerCredentials(), &ports[i]);
   }
   // A port that another daemon has is an error, not something to share.
@@ -88,25 +91,34 @@ Status SessionServer::Parts::Start(const Options& options, control::SessionDirec
   queue_ = builder.AddCompletionQueue();
   server = builder.BuildAndStart();
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
-    if (server == nullptr || ports[i] == 0) {
+    const std::string& text = endpoints[i].text;
+    if (endpoints[i].is_unix()) {
+      bound.push_back(text);
+    } else if (server != nullptr && ports[i] != 0) {
+      bound.push_back(text.substr(0, text.rfind(':') + 1) + std::to_string(ports[i]));
+    } else {
       return Status(StatusCode::kAlreadyExists, reason::kSocketInUse,
-                    "cannot listen on " + endpoints[i].text +
+                    "cannot listen on " + text +
                         "; is another daemon there, or the address not this machine's?");
     }
-    const std::string& text = endpoints[i].text;
-    bound.push_back(endpoints[i].is_unix()
-                        ? text
-                        : text.substr(0, text.rfind(':') + 1) + std::to_string(ports[i]));
-  }
-  for (const SocketClaim& claim : claims_) {
-    if (Status opened = claim.Open(kSessionSocketMode, ""); !opened.ok()) return opened;
   }
   host_.service = &service_;
   host_.queue = queue_.get();
   host_.directory = &directory;
   AttachStream::Accept(host_);
+  host_.who = [this](const std::string& peer) { return Who(peer); };
   poller_ = std::thread([this] { Poll(); });
+  for (const auto& door : doors_) {
+    door->Open([this](int fd) { grpc::AddInsecureChannelFromFd(server.get(), fd); });
+  }
   return Status::Ok();
+}
+
+std::string SessionServer::Parts::Who(const std::string& peer) const {
+  for (const auto& door : doors_) {
+    if (std::string who = door->Who(peer); !who.empty()) return who;
+  }
+  return peer;  // an address
 }
 
 void SessionServer::Parts::Poll() {
@@ -120,6 +132,7 @@ void SessionServer::Parts::Poll() {
 
 SessionServer::Parts::~Parts() {
   health.Stop();
+  for (const auto& door : doors_) door->Close();
   if (server != nullptr) server->Shutdown(executor::WallClock() + kGoodbyeTime);
   if (queue_ == nullptr) return;
   if (poller_.joinable()) {
