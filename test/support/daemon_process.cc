@@ -153,6 +153,7 @@ Status DaemonProcess::Spawn(const DaemonOptions& options) {
   std::vector<std::string> environment = Environment(options);
   const std::vector<char*> argument_pointers = Pointers(arguments);
   const std::vector<char*> environment_pointers = Pointers(environment);
+  log_before_ = Log().size();
   const int log = open(log_path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) return Failure("cannot write " + log_path() + ": " + std::strerror(errno));
   const pid_t parent = getpid();
@@ -192,6 +193,11 @@ std::string DaemonProcess::Log() const {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+// The sockets alone could be those of another daemon in the same folder.
+bool DaemonProcess::SaidItIsReady() const {
+  return Log().find("gpuschedd ready", log_before_) != std::string::npos;
 }
 
 std::string DaemonProcess::LogTail() const {

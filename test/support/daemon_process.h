@@ -1,11 +1,13 @@
 // A real gpuschedd in a process and a temporary folder of its own, for tests and benches.
 //
-// Nothing of gRPC or of the daemon's code is in here: it is ready when its sockets accept.
+// Nothing of gRPC or of the daemon's code is in here: it is ready when it says so and its sockets
+// accept.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +40,8 @@ struct DaemonOptions {
 // thread that called Start must live as long (the kernel ties the child's life to it).
 class DaemonProcess {
  public:
-  // Returns once both sockets accept; the error carries the end of the daemon's log.
+  // Returns once it is ready and both sockets accept; the error carries the end of the daemon's
+  // log.
   static Result<std::unique_ptr<DaemonProcess>> Start(DaemonOptions options = {});
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
@@ -68,11 +71,13 @@ class DaemonProcess {
   DaemonProcess() = default;
   Status Spawn(const DaemonOptions& options);
   Status AwaitReady(std::chrono::milliseconds within);
+  bool SaidItIsReady() const;
   std::string LogTail() const;
 
   std::string folder_;
   bool folder_is_ours_ = false;
   std::string tcp_endpoint_;
+  std::size_t log_before_ = 0;  // bytes an earlier daemon in the folder has left
   pid_t pid_ = -1;
   std::optional<int> exit_status_;
 };
