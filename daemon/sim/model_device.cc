@@ -9,7 +9,11 @@ namespace gpusched::sim {
 
 ModelDevice::ModelDevice(const device::Costs& costs, std::uint64_t seed, bool order_kept,
                          bool can_interrupt)
-    : model_(costs, seed), order_kept_(order_kept), can_interrupt_(can_interrupt), lines_(1) {}
+    : model_(costs, seed),
+      costs_(costs),
+      order_kept_(order_kept),
+      can_interrupt_(can_interrupt),
+      lines_(1) {}
 
 // From flight `from` on; the times of those before it stand.
 void ModelDevice::Plan(Line& line, std::size_t from) {
@@ -37,6 +41,10 @@ void ModelDevice::Start(Time now, const core::StartCommand& order, std::uint64_t
                                              .work = std::min(fate.work, device::kLongestWork),
                                              .cut = order.count < units_in_operation},
                                             line.previous, number_);
+  flight.session = order.session.serial;
+  flight.overhead = costs_.launch_gap;
+  if (order.count < units_in_operation) flight.overhead += costs_.chunk;
+  if (line.previous && *line.previous != order.session) flight.overhead += costs_.session_switch;
   ++number_;
   line.previous = order.session;
   line.flights.push_back(flight);
@@ -81,7 +89,10 @@ core::CommandFinished ModelDevice::TakeEnded() {
   line.flights.pop_front();
   line.free_at = flight.ended;
   --in_flight_;
-  busy_ += flight.ended - flight.started;
+  const Duration took = flight.ended - flight.started;
+  busy_ += took;
+  if (flight.session >= kernel_times_.size()) kernel_times_.resize(flight.session + 1);
+  kernel_times_[flight.session] += std::max(Duration(0), took - flight.overhead);
   FindNext();
   core::CommandFinished fact;
   fact.ticket = flight.ticket;

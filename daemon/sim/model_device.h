@@ -38,6 +38,8 @@ class ModelDevice {
 
   std::size_t in_flight() const { return in_flight_; }
   Duration busy() const { return busy_; }  // of commands that ended
+  // By session serial: commands' own time, without gaps, chunk and switch costs.
+  const std::vector<Duration>& kernel_times() const { return kernel_times_; }
   Duration CopyWork(std::uint64_t bytes) const { return model_.CopyWork(bytes); }
 
  private:
@@ -47,6 +49,8 @@ class ModelDevice {
     std::uint64_t stopped_at = 0;
     Time submitted{}, started{}, ended{};
     Duration duration{0};
+    Duration overhead{0};
+    std::uint64_t session = 0;  // serial
     bool fails = false, stopped = false;
   };
   struct Line {
@@ -59,6 +63,7 @@ class ModelDevice {
   void FindNext();
 
   device::CostModel model_;
+  const device::Costs costs_;
   const bool order_kept_, can_interrupt_;
   std::vector<Line> lines_;
   std::size_t next_line_ = 0;
@@ -66,6 +71,7 @@ class ModelDevice {
   std::uint64_t number_ = 0;
   std::size_t in_flight_ = 0;
   Duration busy_{0};
+  std::vector<Duration> kernel_times_;
 };
 
 }  // namespace gpusched::sim
