@@ -22,6 +22,8 @@ int Fail(const Terminal& terminal, const Status& status, const admin::FieldError
   }
   std::fprintf(stderr, "gpuschedctl: %s\n", status.ToString().c_str());
   for (const admin::FieldError& field : fields) {
+    // The message may have said it already, but for the place.
+    if (field.line == 0 && status.message().find(field.message) != std::string::npos) continue;
     std::string place;
     if (field.line > 0) {
       place =
