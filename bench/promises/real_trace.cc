@@ -18,6 +18,8 @@ namespace {
 constexpr double kLoad = 0.5;
 constexpr seconds kTarget{1};
 constexpr milliseconds kLaunch{2};
+// The requests have nothing to do with each other, so they need not wait in one line.
+constexpr std::uint32_t kQueues = 32;
 constexpr milliseconds kLeadIn{300};
 constexpr std::size_t kDevices = 2;
 constexpr std::array<const char*, kDevices> kFiles = {"azure_llm_2023_conv_first_half.csv",
@@ -62,7 +64,8 @@ Result<Job> Prepare(Stage& stage, std::size_t device, const Plan& plan, std::siz
        .device = std::to_string(device),
        .requests = Repeated(stretch, plan.timetable.each(), static_cast<int>(turns)),
        .target = kTarget,
-       .request_launch = kLaunch},
+       .request_launch = kLaunch,
+       .request_queues = kQueues},
       plan.timetable.start);
   if (!run.ok()) return run.status();
   job.run = *std::move(run);

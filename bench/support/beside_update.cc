@@ -37,6 +37,13 @@ struct BesideUpdate::Service {
   Session session;
   Module module;
   std::optional<Template> fixed;  // where every job is the same
+  std::vector<std::uint32_t> queues = {0};
+  std::size_t submitted = 0;
+
+  SubmitOptions InTurn(SubmitOptions submit_options) {
+    submit_options.queue = queues[submitted++ % queues.size()];
+    return submit_options;
+  }
 };
 
 struct BesideUpdate::Accounts {
@@ -93,6 +100,11 @@ Status BesideUpdate::StartLoads(SteadyTime start) {
   if (!request_service_) return Status::Ok();
 
   Service& service = *request_service_;
+  while (service.queues.size() < options_.request_queues) {
+    const Result<std::uint32_t> queue = service.session.OpenQueue();
+    if (!queue.ok()) return queue.status();
+    service.queues.push_back(*queue);
+  }
   const Duration first = options_.requests.front().work, longest = options_.request_launch;
   const Kernel kernel = service.module.kernel("work");
   const bool all_equal =
@@ -104,11 +116,12 @@ Status BesideUpdate::StartLoads(SteadyTime start) {
     if (!fixed.ok()) return fixed.status();
     service.fixed.emplace(*std::move(fixed));
     submit = [&service](const Arrival&, const SubmitOptions& options) {
-      return service.session.Submit(*service.fixed, options);
+      return service.session.Submit(*service.fixed, service.InTurn(options));
     };
   } else {
     submit = [&service, kernel, longest](const Arrival& arrival, const SubmitOptions& options) {
-      return service.session.Submit(LaunchesOf(kernel, arrival.work, longest), options);
+      return service.session.Submit(LaunchesOf(kernel, arrival.work, longest),
+                                    service.InTurn(options));
     };
   }
   requests_ = std::make_unique<OpenLoop>(options_.requests, start, std::move(submit));

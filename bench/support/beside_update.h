@@ -29,6 +29,8 @@ struct BesideUpdateOptions {
   Duration target = std::chrono::milliseconds(100);
   // A request is cut into launches of at most this.
   Duration request_launch = std::chrono::milliseconds(1);
+  // Requests take turns in so many queues: one that is late anyway then holds up none behind it.
+  std::uint32_t request_queues = 1;
   DeclaredShare request_share{.weight = 70, .priority = 10};  // latency_target is set from `target`
   // Without it the requests run alone.
   bool update = true;
