@@ -20,7 +20,7 @@ constexpr std::string_view kLookBack[] = {
     "23DeviceSelectSweepKernel",
     "20DeviceRleSweepKernel",
     "28DeviceUniqueByKeySweepKernel",
-    "30DeviceRadixSortOnesweepKernel",
+    "29DeviceRadixSortOnesweepKernel",
     "29DeviceThreeWayPartitionKernel",
 };
 

@@ -1,7 +1,8 @@
 // Splits instructions into operands; registers declared in inner braces are names of their own.
 #include "device/cuda/ptx/operands.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace gpusched::device::ptx {
@@ -86,6 +87,55 @@ bool IsSharedWithOthers(std::string_view opcode) {
 
 namespace {
 
+// Names to numbers: open addressing, since looking names up is most of what reading costs.
+class NameTable {
+ public:
+  NameTable() : slots_(kFewest) {}
+
+  // The name's number; kNoName is put there for a new one.
+  NameIndex& operator[](std::string_view name) {
+    if (used_ * 2 > slots_.size()) Grow();
+    Slot& slot = Find(name);
+    if (slot.name.empty()) {
+      slot.name = name;
+      ++used_;
+    }
+    return slot.index;
+  }
+
+ private:
+  static constexpr std::size_t kFewest = 256;
+  struct Slot {
+    std::string_view name;
+    NameIndex index = kNoName;
+  };
+  static std::size_t Hash(std::string_view name) {
+    std::uint64_t hash = name.size();
+    for (std::size_t at = 0; at < name.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t part = 0;
+      std::memcpy(&part, name.data() + at, std::min(sizeof(part), name.size() - at));
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+  Slot& Find(std::string_view name) {
+    std::size_t at = Hash(name) & (slots_.size() - 1);
+    while (!slots_[at].name.empty() && slots_[at].name != name) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+  void Grow() {
+    std::vector<Slot> old(slots_.size() * 4);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (!slot.name.empty()) Find(slot.name) = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
+};
+
 class Reader {
  public:
   Reader(const Module& module, const std::vector<bool>& callees_touch_others,
@@ -95,13 +145,7 @@ class Reader {
   void Open() { scopes_.emplace_back(); }
   void Close() {
     if (scopes_.empty()) return;
-    for (const auto& [name, before] : scopes_.back()) {
-      if (before == kNoName) {
-        index_.erase(name);
-      } else {
-        index_[name] = before;
-      }
-    }
+    for (const auto& [name, before] : scopes_.back()) index_[name] = before;
     scopes_.pop_back();
   }
   // ".reg .b32 temp, other;" and ".param .b64 param0;" in inner braces.
@@ -113,9 +157,9 @@ class Reader {
         continue;
       if (at + 1 < statement.end && module_.IsMark(at + 1, '<')) continue;
       const std::string_view name = module_.Text(at);
-      const auto found = index_.find(name);
-      scopes_.back().emplace_back(name, found == index_.end() ? kNoName : found->second);
-      index_[name] = count_++;
+      NameIndex& index = index_[name];
+      scopes_.back().emplace_back(name, index);
+      index = count_++;
     }
   }
   Instruction Read(std::uint32_t index, const Statement& statement);
@@ -125,9 +169,9 @@ class Reader {
 
  private:
   NameIndex Name(TokenIndex at) {
-    const auto [found, is_new] = index_.emplace(module_.Text(at), count_);
-    if (is_new) ++count_;
-    return found->second;
+    NameIndex& index = index_[module_.Text(at)];
+    if (index == kNoName) index = count_++;
+    return index;
   }
   bool IsName(TokenIndex at) const {
     const Token& token = module_.tokens()[at];
@@ -141,7 +185,7 @@ class Reader {
   const Module& module_;
   const std::vector<bool>& callees_;
   std::vector<NameIndex>& names_;
-  std::unordered_map<std::string_view, NameIndex> index_;
+  NameTable index_;
   std::vector<std::vector<std::pair<std::string_view, NameIndex>>> scopes_;
   std::vector<NameIndex> zeros_;
   NameIndex count_ = kFirstRegister;
