@@ -19,6 +19,7 @@
 #include "support/beside_update.h"
 #include "support/daemon_process.h"
 #include "support/figures_table.h"
+#include "support/main_job.h"
 #include "support/trace.h"
 
 namespace gpusched::bench {
@@ -29,34 +30,40 @@ using std::chrono::seconds;
 using test::DaemonOptions;
 using test::DaemonProcess;
 
-// The main job, as the README tells it.
-constexpr double kRequestsPerSecond = 75;
-constexpr milliseconds kRequestWork{8};
-constexpr milliseconds kTarget{100};
-constexpr double kLoad = 0.6;  // 75 a second of 8 ms
-constexpr std::uint64_t kSeed = 20240117;
+constexpr double kLoad = 0.6;  // as the main job's
+constexpr std::uint64_t kSeed = 1;
 // Requests of a language model take up to half a second, so they get a target they can meet.
 constexpr seconds kTraceTarget{1};
 constexpr milliseconds kTraceLaunch{2};
+// They have nothing to do with each other, so they need not wait in one line.
+constexpr std::uint32_t kTraceQueues = 32;
 constexpr const char* kDefaultTrace = "azure_llm_2023_conv_first_half.csv";
 // So long from opening the sessions until the first request is due.
 constexpr milliseconds kLeadIn{200};
 
 // What a service asks for in one turn of the timetable, and how it is judged.
 struct Workload {
-  Arrivals turn;
-  Duration target = kTarget;
+  Timetable timetable;
+  Arrivals turn = {};
+  Duration target = kMainTarget;
   Duration launch = milliseconds(1);
+  std::uint32_t queues = 1;
 };
 
-Workload PoissonWorkload(Duration turn) {
-  return {.turn = Poisson(kRequestsPerSecond, kRequestWork, turn, kSeed)};
+Workload PoissonWorkload(Duration length) {
+  Workload workload{.timetable = {.start = {}, .length = length}};
+  workload.turn = MainJobRequests(workload.timetable.each());
+  return workload;
 }
 
-Workload TraceWorkload(const Trace& trace, Duration turn) {
-  return {.turn = StretchOfLoad(trace.arrivals, 0, turn, kLoad),
-          .target = kTraceTarget,
-          .launch = kTraceLaunch};
+// After the last request the load rests for one target, so that none is cut off before it is late.
+Workload TraceWorkload(const Trace& trace, Duration length) {
+  Workload workload{.timetable = {.start = {}, .length = length + kTraceTarget},
+                    .target = kTraceTarget,
+                    .launch = kTraceLaunch,
+                    .queues = kTraceQueues};
+  workload.turn = StretchOfLoad(trace.arrivals, 0, workload.timetable.dropped + length, kLoad);
+  return workload;
 }
 
 // A daemon with the virtual device and the operator's line to it.
@@ -75,12 +82,13 @@ Result<Stage> RaiseStage() {
 
 // Runs `policies` in turn with or without either part of the job, and adds a row group each.
 Status Act(Stage& stage, const std::string& label, const Workload& workload, bool with_requests,
-           bool with_update, const std::vector<PolicyChoice>& policies, seconds length,
-           FiguresTable& table) {
-  Timetable timetable{.start = std::chrono::steady_clock::now() + kLeadIn, .length = length};
+           bool with_update, const std::vector<PolicyChoice>& policies, FiguresTable& table) {
+  Timetable timetable = workload.timetable;
+  timetable.start = std::chrono::steady_clock::now() + kLeadIn;
   BesideUpdateOptions options{.endpoint = stage.daemon->endpoint(),
                               .target = workload.target,
                               .request_launch = workload.launch,
+                              .request_queues = workload.queues,
                               .update = with_update};
   if (with_requests) {
     options.requests = Repeated(workload.turn, timetable.each(), static_cast<int>(policies.size()));
@@ -92,8 +100,8 @@ Status Act(Stage& stage, const std::string& label, const Workload& workload, boo
   const auto tick = [&](const PolicyChoice& policy, Duration into) {
     const BesideUpdate::Progress progress = (*job)->progress();
     std::string text = (label.empty() ? policy.label : label) + ": " +
-                       std::to_string(into / seconds(1)) + " of " + std::to_string(length.count()) +
-                       " s";
+                       std::to_string(into / seconds(1)) + " of " +
+                       std::to_string(timetable.length / seconds(1)) + " s";
     if (with_requests) {
       text += ", " + std::to_string(progress.on_time) + " of " + std::to_string(progress.due) +
               " requests answered on time so far";
@@ -126,20 +134,20 @@ void PrintLegend() {
       "that the other left, so launch gaps, chunks and switches are what is missing to 100 %%.\n");
 }
 
-Status MainJob(Stage& stage, const Workload& workload, seconds length) {
+Status MainJob(Stage& stage, const Workload& workload) {
   const PolicyChoice first = BuiltInPolicies().front();
   FiguresTable table;
-  if (Status status = Act(stage, "requests alone", workload, true, false, {first}, length, table);
+  if (Status status = Act(stage, "requests alone", workload, true, false, {first}, table);
       !status.ok()) {
     return status;
   }
-  if (Status status = Act(stage, "update alone", workload, false, true, {first}, length, table);
+  if (Status status = Act(stage, "update alone", workload, false, true, {first}, table);
       !status.ok()) {
     return status;
   }
   std::vector<PolicyChoice> policies = BuiltInPolicies();
   policies[1].label = "weighted_share 70/30";
-  if (Status status = Act(stage, "", workload, true, true, policies, length, table); !status.ok()) {
+  if (Status status = Act(stage, "", workload, true, true, policies, table); !status.ok()) {
     return status;
   }
   std::printf("\n%s", table.Text().c_str());
@@ -160,16 +168,16 @@ Status TraceJob(Stage& stage, seconds length) {
   std::printf("\nThe same with a request trace: %s, time scaled to %s load, target %s.\n",
               trace->name.c_str(), FormatPart(kLoad).c_str(), FormatDuration(kTraceTarget).c_str());
   if (!trace->remark.empty()) std::printf("  (%s)\n", trace->remark.c_str());
-  const Timetable timetable{.start = {}, .length = length};
-  const Workload workload = TraceWorkload(*trace, timetable.each());
+  const Workload workload = TraceWorkload(*trace, length);
   FiguresTable table;
-  if (Status status = Act(stage, "", workload, true, true, BuiltInPolicies(), length, table);
+  if (Status status = Act(stage, "", workload, true, true, BuiltInPolicies(), table);
       !status.ok()) {
     return status;
   }
   std::printf("\n%s", table.Text().c_str());
-  std::printf("first come, first served on a device of its own: %s on time\n",
-              FormatPart(OnTimeAlone(workload.turn, workload.target, timetable.dropped)).c_str());
+  std::printf(
+      "first come, first served on a device of its own: %s on time\n",
+      FormatPart(OnTimeAlone(workload.turn, workload.target, workload.timetable.dropped)).c_str());
   return Status::Ok();
 }
 
@@ -213,8 +221,7 @@ Status RealKernel(const std::string& program_folder) {
 Status RunDemo(const DemoOptions& options) {
   Result<Stage> stage = RaiseStage();
   if (!stage.ok()) return stage.status();
-  const Timetable timetable{.start = {}, .length = options.length};
-  Workload workload = PoissonWorkload(timetable.each());
+  Workload workload = PoissonWorkload(options.length);
   if (options.trace.empty()) {
     std::printf(
         "A recommendation service (8 ms a request, target 100 ms, Poisson 75/s) beside an\n"
@@ -222,7 +229,7 @@ Status RunDemo(const DemoOptions& options) {
   } else {
     Result<Trace> trace = ReadTrace(options.trace);
     if (!trace.ok()) return trace.status();
-    workload = TraceWorkload(*trace, timetable.each());
+    workload = TraceWorkload(*trace, options.length);
     std::printf(
         "Requests of %s, time scaled to %s load, target %s, beside an endless model\n"
         "update (50 ms launches), on one virtual device.\n",
@@ -230,7 +237,7 @@ Status RunDemo(const DemoOptions& options) {
     if (!trace->remark.empty()) std::printf("  (%s)\n", trace->remark.c_str());
   }
   std::fflush(stdout);
-  if (Status status = MainJob(*stage, workload, options.length); !status.ok()) return status;
+  if (Status status = MainJob(*stage, workload); !status.ok()) return status;
   if (options.trace.empty()) {
     if (Status status = TraceJob(*stage, options.trace_length); !status.ok()) return status;
   }

@@ -3,14 +3,11 @@
 #include "promises/table.h"
 #include "support/beside_update.h"
 #include "support/figures_table.h"
+#include "support/main_job.h"
 
 namespace gpusched::bench {
 namespace {
 
-// As ./dev demo plays it.
-constexpr double kRequestsPerSecond = 75;
-constexpr milliseconds kRequestWork{8}, kTarget{100};
-constexpr std::uint64_t kSeed = 20240117;
 constexpr milliseconds kLeadIn{200};
 
 }  // namespace
@@ -21,11 +18,11 @@ Result<Measurement> MeasureDemo(Length length) {
   const std::vector<PolicyChoice> policies = BuiltInPolicies();
   Timetable timetable{.start = std::chrono::steady_clock::now() + kLeadIn,
                       .length = length == Length::kFull ? seconds(20) : seconds(8)};
-  const Arrivals turn = Poisson(kRequestsPerSecond, kRequestWork, timetable.each(), kSeed);
+  const Arrivals turn = MainJobRequests(timetable.each());
   const BesideUpdateOptions options{
       .endpoint = (*stage)->daemon().endpoint(),
       .requests = Repeated(turn, timetable.each(), static_cast<int>(policies.size())),
-      .target = kTarget};
+      .target = kMainTarget};
   Result<std::unique_ptr<BesideUpdate>> job = BesideUpdate::Start(options, timetable.start);
   if (!job.ok()) return job.status();
   const auto windows =
