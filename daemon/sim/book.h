@@ -1,0 +1,172 @@
+// The checker's own book of sessions, queues and commands, kept from facts and orders alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/event.h"
+#include "core/ticket.h"
+#include "gpusched/policy/types.h"
+
+namespace gpusched::sim {
+
+struct BookedJob {
+  struct Part {
+    std::uint64_t extent = 0;
+    bool cuttable = false;
+  };
+  std::uint64_t id = 0;
+  std::vector<Part> parts;
+  std::size_t part = 0;    // the first that is not wholly started
+  std::uint64_t unit = 0;  // its first block or byte not started
+  std::uint32_t in_flight = 0;
+  bool may_be_skipped = false;
+  bool begun = false, cancelled = false, failed = false;
+
+  bool exhausted() const { return part == parts.size(); }
+  void Exhaust() {
+    part = parts.size();
+    unit = 0;
+  }
+};
+
+struct BookedQueue {
+  std::deque<std::unique_ptr<BookedJob>> jobs;
+
+  BookedJob* FirstToStart() const {
+    for (const auto& job : jobs) {
+      if (!job->exhausted()) return job.get();
+    }
+    return nullptr;
+  }
+  BookedJob* Find(std::uint64_t id) const {
+    for (const auto& job : jobs) {
+      if (job->id == id) return job.get();
+    }
+    return nullptr;
+  }
+};
+
+// Time saved up under an upper limit, as far as it is certain from outside. The core takes a
+// command's estimate when it starts, puts it right when it ends, and lets nothing be saved beyond
+// the burst whenever it looks. What it has saved lies between two levels: the high one is emptied
+// while a command executes, the low one at its end, when some of what came in meanwhile is lost.
+class CapWatch {
+ public:
+  explicit CapWatch(Duration burst) : burst_(static_cast<double>(burst.count())) {}
+
+  void SetRate(Time now, Rate rate) {
+    Fill(low_, now);
+    Fill(high_, now);
+    rate_ = static_cast<double>(rate) / static_cast<double>(kWholeDevice);
+    low_.tokens = std::min(low_.tokens, burst_);
+    high_.tokens = std::min(high_.tokens, burst_);
+  }
+  bool limited() const { return rate_ < 1; }
+  void Start(Duration estimate) {
+    in_flight_ += static_cast<double>(estimate.count());
+    most_in_flight_ = std::max(most_in_flight_, in_flight_);
+  }
+  // `counts`: it was charged to those who are limited.
+  void End(Time now, Time submitted, Time ended, Duration estimate, Duration charged,
+           bool counts = true) {
+    in_flight_ -= static_cast<double>(estimate.count());
+    Fill(low_, now);
+    if (!limited() || !counts) return;
+    low_.tokens -= static_cast<double>(charged.count());
+    Fill(high_, submitted);
+    lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged));
+    high_.tokens -= static_cast<double>(charged.count());
+  }
+  bool SurelyFree(Time now, Duration wanted = Duration(0)) const {
+    Level low = low_;
+    Fill(low, now);
+    return !limited() || low.tokens - in_flight_ > static_cast<double>(wanted.count()) + kRounding;
+  }
+  // How far it is surely beyond its limit; not above zero: it may be within.
+  double SurelyBeyond(Time now) const {
+    if (!limited()) return 0;
+    Level high = high_;
+    Fill(high, now);
+    return -high.tokens - most_in_flight_ - lost_waiting_ - kRounding;
+  }
+
+ private:
+  struct Level {
+    double tokens = 0;
+    Time filled{};
+  };
+  static constexpr double kRounding = 10;  // ns
+
+  // What did not fit into the burst.
+  double Fill(Level& level, Time now) const {
+    double lost = 0;
+    if (limited() && now > level.filled) {
+      level.tokens += rate_ * static_cast<double>((now - level.filled).count());
+      lost = std::max(0.0, level.tokens - burst_);
+      level.tokens -= lost;
+    }
+    level.filled = std::max(level.filled, now);
+    return lost;
+  }
+
+  double burst_, rate_ = 1, in_flight_ = 0, most_in_flight_ = 0, lost_waiting_ = 0;
+  Level low_, high_;
+};
+
+struct BookedSession {
+  BookedSession(const core::SessionOpened& fact, Duration burst)
+      : id(fact.session), share(fact.share), cap(burst) {}
+
+  SessionId id;
+  Share share;
+  CapWatch cap;
+  std::deque<BookedQueue> queues;
+  std::uint32_t jobs = 0;  // not ended
+  std::uint32_t in_flight = 0;
+  bool paused = false, closing = false;
+  Duration charged{0};
+  Time waits_since = kNever;  // with something to start; or since it started something last
+  Time wants_since = kNever;  // what the device owes it: since it came, or since its last command
+
+  // Of commands that no recorded slice holds yet, in the order of their start: the generation in
+  // force, and whether a higher session could have run.
+  std::deque<std::uint64_t> generations;
+  std::deque<bool> inverted;
+  // Of those, what has ended.
+  std::uint32_t slice_commands = 0;
+  Duration slice_charged{0};
+  Time slice_started{}, slice_end{};
+
+  bool has_work() const { return jobs > 0 && !paused && !closing; }
+  bool HasToStart() const {
+    return std::any_of(queues.begin(), queues.end(),
+                       [](const BookedQueue& queue) { return queue.FirstToStart() != nullptr; });
+  }
+};
+
+struct BookedFlight {
+  core::Ticket ticket{};
+  BookedSession* session = nullptr;  // it stays as long as it has commands in flight
+  BookedJob* job = nullptr;
+  std::size_t part = 0;
+  std::uint64_t first = 0, count = 0;
+  Time submitted{};
+  Duration estimate{0};
+  Duration bound{0};  // in force for its session when it started
+  std::int32_t priority = 0;
+  bool one_piece = false;  // could not have been shorter
+};
+
+// A command that has been, for those who had to wait for it.
+struct Executed {
+  Time submitted{}, started{}, ended{};
+  std::int32_t priority = 0;
+  Duration bound{0};
+  Duration beyond{0};  // by how much it passed its estimate, or all of it if it could not be cut
+};
+
+}  // namespace gpusched::sim
