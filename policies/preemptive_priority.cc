@@ -63,7 +63,7 @@ Decision PreemptivePriority::Decide(const DecisionContext& context) {
   if (current != nullptr && current->rescue) return Decision::Keep();
 
   Time ask_again = kNever;
-  if (const Candidate* starving = LongestWaiting(first.id.slot, current)) {
+  if (const Candidate* starving = LongestWaiting(first.id.slot, context.current)) {
     const Time due =
         std::max(After(starving->waiting_since, settings_.starvation_bound), budget_.full_at());
     if (due <= context.now) {
@@ -110,11 +110,12 @@ bool PreemptivePriority::Preempts(const Candidate& first, const CurrentSlice& cu
   return After(now, first.work) <= After(running.latest_start, current.used);
 }
 
-// The one that has waited longest beside the two that are being served or about to be.
+// The one that has waited longest beside the two that are being served, be it with a slice that is
+// used up, or about to be.
 const PreemptivePriority::Candidate* PreemptivePriority::LongestWaiting(
-    Slot first, const CurrentSlice* current) const {
+    Slot first, const std::optional<CurrentSlice>& current) const {
   const auto served = [&](Slot slot) {
-    return slot == first || (current != nullptr && slot == current->session.slot);
+    return slot == first || (current && slot == current->session.slot);
   };
   Slot slot = waiting_.top_slot();
   if (served(slot)) {

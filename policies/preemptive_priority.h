@@ -90,7 +90,7 @@ class PreemptivePriority final : public Policy {
   Slot First(Time now, const CurrentSlice* current);
   bool IsLate(const Candidate&, Time now, const CurrentSlice* current) const;
   bool Preempts(const Candidate& first, const CurrentSlice& current, Time now) const;
-  const Candidate* LongestWaiting(Slot first, const CurrentSlice* current) const;
+  const Candidate* LongestWaiting(Slot first, const std::optional<CurrentSlice>& current) const;
   Duration SliceFor(SessionId) const;
 
   const Settings settings_;

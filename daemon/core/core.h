@@ -112,6 +112,7 @@ class Scheduler::Core {
   void Start(Session&, std::uint32_t slice, const Piece&);
   void OpenSlice(Session&, const Decision&);
   void StopSlice(SliceEnd);
+  void Stop(const Flight&);
   Duration Apply(Slice&, Duration total);
   void DrainSlice(std::uint32_t slice);
   std::optional<std::string> Starved();

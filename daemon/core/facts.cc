@@ -206,10 +206,8 @@ void Scheduler::Core::Cancel(Session& session, Job* job, const Status& why) {
     return;
   }
   DropUnstarted(session, *job);
-  if (traits_.can_interrupt) {
-    for (const Flight& flight : flights_) {
-      if (flight.job == job) pending_.emplace_back(Interrupt{flight.ticket});
-    }
+  for (const Flight& flight : flights_) {
+    if (flight.job == job) Stop(flight);
   }
   EndJobIfDrained(session, job);
 }
@@ -286,7 +284,7 @@ void Scheduler::Core::On(CommandFinished& fact) {
   switch (fact.outcome) {
     case CommandFinished::Outcome::kDone: break;
     case CommandFinished::Outcome::kStopped:
-      if (!job->cancelled) Rewind(session, flight, fact.next);
+      if (!job->cancelled && job->error.ok()) Rewind(session, flight, fact.next);
       break;
     case CommandFinished::Outcome::kFailed:
     case CommandFinished::Outcome::kLost:
@@ -354,8 +352,12 @@ void Scheduler::Core::Rewind(Session& session, const Flight& flight, std::uint64
   if (!earlier) return;
   job.next_operation = flight.operation;
   job.next_unit = next;
+  // Jobs in front of it may have been stopped too: the first with something left comes first.
   Queue& queue = session.queues[job.queue];
-  queue.next = &job;
+  queue.next = queue.head;
+  while (queue.next->next_operation == queue.next->operations.size()) {
+    queue.next = queue.next->next_in_queue;
+  }
   QueueMoved(session, job.queue);
 }
 

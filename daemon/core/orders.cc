@@ -280,10 +280,8 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
   if (end == SliceEnd::kPreempted) {
     ++session.preempted;
     ++totals_.preemptions;
-    if (traits_.can_interrupt) {
-      for (const Flight& flight : flights_) {
-        if (flight.slice == index) pending_.emplace_back(Interrupt{flight.ticket});
-      }
+    for (const Flight& flight : flights_) {
+      if (flight.slice == index) Stop(flight);
     }
   }
   const Duration charge = Apply(slice, slice.report.charged + slice.in_flight);
@@ -298,6 +296,12 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
     SetPatience(session, view);
   }
   if (slice.outstanding == 0) DrainSlice(index);
+}
+
+// A hint to the device; what cannot run in parts cannot be stopped in the middle either.
+void Scheduler::Core::Stop(const Flight& flight) {
+  if (!traits_.can_interrupt || !flight.job->operations[flight.operation].cuttable) return;
+  pending_.emplace_back(Interrupt{flight.ticket});
 }
 
 // Charges the account so that the slice has cost it `total` in all; returns what that took.

@@ -7,6 +7,7 @@ namespace gpusched::core {
 
 std::string PolicyHost::Fault(const DecisionContext& context, const Decision& decision,
                               const DecisionFacts& facts) {
+  if (decision.ask_again <= context.now) return "wanted to be asked again at once";
   switch (decision.kind) {
     case Decision::Kind::kKeep: return "answered Keep with no slice to keep";
     case Decision::Kind::kRun:

@@ -31,6 +31,7 @@ class PolicyHost {
   // Whether an answer may be acted on.
   static bool Sound(const DecisionContext& context, const Decision& decision,
                     const DecisionFacts& facts) {
+    if (decision.ask_again <= context.now) return false;  // asked again at once, for ever
     switch (decision.kind) {
       case Decision::Kind::kKeep: return context.current.has_value();
       case Decision::Kind::kRun:

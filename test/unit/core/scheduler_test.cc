@@ -322,9 +322,13 @@ class Nonsense : public Policy {
 };
 
 TEST(SchedulerTest, APolicyThatAnswersNonsenseIsReplacedAndWorkGoesOn) {
-  const Decision answers[] = {
-      Decision::Keep(), Decision::Idle(kNever), Decision::Run(SessionId{5, 99}, milliseconds(1)),
-      Decision::Run(SessionId{0, 1}, Duration(0)), Decision::Run(SessionId{0, 1}, seconds(5))};
+  const Decision answers[] = {Decision::Keep(),
+                              Decision::Idle(kNever),
+                              Decision::Run(SessionId{5, 99}, milliseconds(1)),
+                              Decision::Run(SessionId{0, 1}, Duration(0)),
+                              Decision::Run(SessionId{0, 1}, seconds(5)),
+                              Decision::Idle(Time{}),
+                              Decision::Run(SessionId{0, 1}, milliseconds(1), Time{})};
   for (const Decision& answer : answers) {
     VirtualDriver driver(Under("nonsense"), std::make_unique<Nonsense>(answer));
     const SessionId a = driver.Open(), b = driver.Open();
