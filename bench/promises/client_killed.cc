@@ -3,7 +3,6 @@
 // Every other client closes its session itself at the same point: that is the run without kills.
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,9 +23,9 @@ constexpr double kGoneWithinMs = 100, kOthersAtMost = 1.1;
 // The others: a service with a request of 1 ms every 5 ms.
 constexpr milliseconds kPeriod{5}, kRequest{1}, kTarget{20};
 constexpr milliseconds kVictimWithin{10'000};
-// After each one, in which its end may still disturb the others.
-constexpr milliseconds kAftermath{50};
-constexpr microseconds kLookEvery{500};
+// From a victim's end on, in which it may still disturb the others.
+constexpr milliseconds kAftermath{200};
+constexpr milliseconds kLookEvery{2};
 constexpr std::uint64_t kSeed = 11;
 
 Status TooLate(const std::string& what) {
@@ -59,79 +58,100 @@ Result<std::uint64_t> MemoryUsed(Stage& stage) {
 }
 
 struct Victim {
+  std::string point;
+  bool killed = false;
   std::unique_ptr<Child> child;
-  std::uint64_t session = 0;
 };
 
-// Brings a victim to its point, and makes sure by the operator's view that it is there.
-Result<Victim> BringTo(Stage& stage, const std::string& point, Random& random) {
-  Result<std::unique_ptr<Child>> child =
-      Child::Start({ProgramPath("gpusched-victim"), stage.daemon().endpoint(), point});
-  if (!child.ok()) return child.status();
-  const Result<std::string> id = (*child)->ReadLine(kVictimWithin);
+// All are up before the first comes to its point: what starting a program costs the host disturbs
+// nobody then.
+Result<std::vector<Victim>> StartVictims(Stage& stage, int times) {
+  std::vector<Victim> victims;
+  for (int i = 0; i < times; ++i) {
+    for (const char* point : kPoints) {
+      for (const bool killed : {true, false}) {
+        Result<std::unique_ptr<Child>> child =
+            Child::Start({ProgramPath("gpusched-victim"), stage.daemon().endpoint(), point});
+        if (!child.ok()) return child.status();
+        // One after the other: all at once they would keep each other from connecting.
+        if (Result<std::string> up = (*child)->ReadLine(kVictimWithin); !up.ok()) {
+          return up.status();
+        }
+        victims.push_back({.point = point, .killed = killed, .child = *std::move(child)});
+      }
+    }
+  }
+  return victims;
+}
+
+Result<std::string> Order(const Victim& victim, const std::string& what) {
+  if (Status status = victim.child->WriteLine(what); !status.ok()) return status;
+  return victim.child->ReadLine(kVictimWithin);
+}
+
+// Brings a victim to its point, makes sure by the operator's view that it is there, and gives its
+// session.
+Result<std::uint64_t> BringToPoint(Stage& stage, const Victim& victim, Random& random) {
+  const Result<std::string> id = Order(victim, "open");
   if (!id.ok()) return id.status();
-  Victim victim{.child = *std::move(child), .session = std::stoull(*id)};
+  const std::uint64_t session_id = std::stoull(*id);
   // One that is paused keeps waiting.
-  if (point == "waiting") {
+  if (victim.point == "waiting") {
     if (Status status = stage.admin().Pause(*id).status(); !status.ok()) return status;
   }
-  if (Status status = victim.child->WriteLine("go"); !status.ok()) return status;
-  if (Result<std::string> there = victim.child->ReadLine(kVictimWithin); !there.ok()) {
-    return there.status();
-  }
+  if (Result<std::string> there = Order(victim, "go"); !there.ok()) return there.status();
+  const bool running = victim.point == "running";
   Status status;
-  if (point == "running" || point == "waiting") {
-    status = Await(stage, "the victim's job never was " + point, [&](const auto& sessions) {
-      const admin::Session* session = Find(sessions, victim.session);
-      if (session == nullptr) return false;
-      return (point == "running" ? session->jobs_running : session->jobs_waiting) > 0;
+  if (running || victim.point == "waiting") {
+    status = Await(stage, "a victim's job never was " + victim.point, [&](const auto& sessions) {
+      const admin::Session* session = Find(sessions, session_id);
+      return session != nullptr && (running ? session->jobs_running : session->jobs_waiting) > 0;
     });
-  } else if (point == "writing") {
+  } else if (victim.point == "writing") {
     // Anywhere in a write, which takes milliseconds.
     WaitUntil(DaemonNow() + microseconds(random.Below(10'000)));
   }
   if (!status.ok()) return status;
-  return victim;
+  return session_id;
 }
 
-// Both ends of a victim's life; the time from `gone_from` on is not the others' fault any more.
+// One victim's end and what comes after.
 struct Trial {
-  SteadyTime begin, end;
-  nanoseconds ended{0};  // killed, or told to close
-  nanoseconds gone{0};   // session and memory
   std::uint64_t session = 0;
+  SteadyTime begin, end;  // in which the others are looked at
+  nanoseconds gone{0};    // session and memory
 };
 
-Result<Trial> Play(Stage& stage, const std::string& point, bool killed, Random& random) {
+Result<Trial> Play(Stage& stage, const Victim& victim, Random& random) {
   const Result<std::uint64_t> memory_before = MemoryUsed(stage);
   if (!memory_before.ok()) return memory_before.status();
+  const Result<std::uint64_t> session = BringToPoint(stage, victim, random);
+  if (!session.ok()) return session.status();
   Trial trial;
+  trial.session = *session;
   trial.begin = std::chrono::steady_clock::now();
-  Result<Victim> victim = BringTo(stage, point, random);
-  if (!victim.ok()) return victim.status();
-  trial.session = victim->session;
-  trial.ended = DaemonNow();
-  if (killed) {
-    victim->child->Kill();
-  } else if (Status status = victim->child->WriteLine("close"); !status.ok()) {
+  if (victim.killed) {
+    victim.child->Kill();
+  } else if (Status status = victim.child->WriteLine("close"); !status.ok()) {
     return status;
   }
-  Status status = Await(stage, "the session of a " + point + " victim stays", [&](const auto& now) {
-    if (Find(now, victim->session) != nullptr) return false;
-    const Result<std::uint64_t> memory = MemoryUsed(stage);
-    return memory.ok() && *memory <= *memory_before;
-  });
+  Status status =
+      Await(stage, "the session of a " + victim.point + " victim stays", [&](const auto& sessions) {
+        if (Find(sessions, *session) != nullptr) return false;
+        const Result<std::uint64_t> memory = MemoryUsed(stage);
+        return memory.ok() && *memory <= *memory_before;
+      });
   if (!status.ok()) return status;
   trial.gone = DaemonNow();
-  victim->child->Wait();
-  WaitUntil(DaemonNow() + kAftermath);
-  trial.end = std::chrono::steady_clock::now();
+  victim.child->Wait();
+  trial.end = trial.begin + kAftermath;
+  WaitUntil(trial.end.time_since_epoch());
   return trial;
 }
 
 // From when its last command left the device (or it was killed, if that was later).
 nanoseconds Lingered(const Trial& trial, const std::vector<admin::Slice>& slices) {
-  nanoseconds last = trial.ended;
+  nanoseconds last = trial.begin.time_since_epoch();
   for (const admin::Slice& slice : slices) {
     if (slice.session == trial.session) last = std::max(last, slice.ended);
   }
@@ -161,9 +181,11 @@ Result<Measurement> MeasureClientKilled(Length length) {
   if (!request.ok()) return request.status();
   Result<std::unique_ptr<LedgerRecorder>> recorder = LedgerRecorder::Start((*stage)->admin());
   if (!recorder.ok()) return recorder.status();
+  const Result<std::vector<Victim>> victims = StartVictims(**stage, times);
+  if (!victims.ok()) return victims.status();
   // More than the trials take; what is left is dropped.
   const Arrivals arrivals =
-      EveryAtRandomPhase(kPeriod, kRequest, seconds(6 * times * std::ssize(kPoints)), kSeed);
+      EveryAtRandomPhase(kPeriod, kRequest, seconds(3) * std::ssize(*victims), kSeed);
   OpenLoop load(arrivals, std::chrono::steady_clock::now(),
                 [&](const Arrival&, const SubmitOptions& options) {
                   return (*others)->session().Submit(*request, options);
@@ -171,14 +193,10 @@ Result<Measurement> MeasureClientKilled(Length length) {
 
   Random random(kSeed);
   std::vector<Trial> killed, closed;
-  for (int i = 0; i < times; ++i) {
-    for (const char* point : kPoints) {
-      for (const bool kill : {true, false}) {
-        const Result<Trial> trial = Play(**stage, point, kill, random);
-        if (!trial.ok()) return trial.status();
-        (kill ? killed : closed).push_back(*trial);
-      }
-    }
+  for (const Victim& victim : *victims) {
+    const Result<Trial> trial = Play(**stage, victim, random);
+    if (!trial.ok()) return trial.status();
+    (victim.killed ? killed : closed).push_back(*trial);
   }
   if (Result<Ledger> ledger = LedgerUpTo(**recorder, DaemonNow()); !ledger.ok()) {
     return ledger.status();

@@ -2,8 +2,10 @@
 //
 //   gpusched-victim ENDPOINT idle|running|waiting|writing
 //
-// Prints its session's id, waits for a line, goes to the point and prints "there". At the end of
-// its input it closes its session as a well-behaved client does.
+// Connects and prints "up"; at each further line of its input it opens its session and prints the
+// id, goes to the point and prints "there", and closes its session as a well-behaved client does.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -45,6 +47,8 @@ void WriteOnAndOn(Session& session, const Buffer& buffer) {
 Status Live(const std::string& endpoint, const std::string& point) {
   Result<Client> client = Client::Connect({.endpoint = endpoint});
   if (!client.ok()) return client.status();
+  Say("up");
+  if (!ReadLine()) return Status::Ok();
   Result<Session> session = client->OpenSession({.name = "victim", .memory = kVictimMemory});
   if (!session.ok()) return session.status();
   Say(std::to_string(session->id()));
@@ -79,6 +83,8 @@ Status Live(const std::string& endpoint, const std::string& point) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
+  // What it costs the host is not what is measured.
+  setpriority(PRIO_PROCESS, 0, gpusched::bench::kVictimNice);
   const gpusched::Status status = gpusched::bench::Live(argv[1], argv[2]);
   if (status.ok()) return 0;
   std::fprintf(stderr, "gpusched-victim: %s\n", status.ToString().c_str());
