@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda/ptx/module.h"
 #include "gpusched/status.h"
 
 namespace gpusched::test::ptx {
@@ -18,14 +19,14 @@ namespace gpusched::test::ptx {
 // The opcodes there are; ptx_interpreter.h lists them for people.
 #define GPUSCHED_PTX_OPCODES(X)                                                                    \
   X(abs)                                                                                           \
-  X(add) X(addc) X(sub) X(subc) X(mul) X(mul24) X(mad) X(mad24) X(madc) X(fma) X(div) X(rem)       \
-      X(neg) X(min) X(max) X(sad) X(and) X(or) X(xor) X(not ) X(cnot) X(lop3) X(shl) X(shr) X(shf) \
-          X(bfe) X(bfi) X(bfind) X(brev) X(popc) X(clz) X(prmt) X(mov) X(cvt) X(cvta) X(isspacep)  \
-              X(set) X(setp) X(selp) X(slct) X(testp) X(copysign) X(sqrt) X(rsqrt) X(rcp) X(sin)   \
-                  X(cos) X(ex2) X(lg2) X(tanh) X(ld) X(ldu) X(st) X(atom) X(red) X(prefetch)       \
-                      X(membar) X(fence) X(nanosleep) X(bar) X(barrier) X(bra) X(brx) X(call)      \
-                          X(ret) X(exit) X(trap) X(activemask) X(vote) X(shfl) X(match) X(redux)   \
-                              X(elect)
+  X(add)                                                                                           \
+  X(addc) X(sub) X(subc) X(mul) X(mul24) X(mad) X(mad24) X(madc) X(fma) X(div) X(rem) X(neg)       \
+      X(min) X(max) X(sad) X(and) X(or) X(xor) X(not ) X(cnot) X(lop3) X(shl) X(shr) X(shf) X(bfe) \
+          X(bfi) X(bfind) X(brev) X(popc) X(clz) X(prmt) X(mov) X(cvt) X(cvta) X(isspacep) X(set)  \
+              X(setp) X(selp) X(slct) X(testp) X(copysign) X(sqrt) X(rsqrt) X(rcp) X(sin) X(cos)   \
+                  X(ex2) X(lg2) X(tanh) X(ld) X(ldu) X(st) X(atom) X(red) X(prefetch) X(membar)    \
+                      X(fence) X(nanosleep) X(bar) X(barrier) X(bra) X(brx) X(call) X(ret) X(exit) \
+                          X(trap) X(activemask) X(vote) X(shfl) X(match) X(redux) X(elect)
 
 enum class Code : std::uint8_t {
 #define GPUSCHED_PTX_ENUM(name) k_##name,
@@ -117,6 +118,8 @@ struct Actual {
   std::uint32_t offset = 0, bytes = 0;  // in the caller's frame of parameters
 };
 
+// Where dynamic shared memory begins, above all that may be static.
+constexpr std::uint64_t kDynamicShared = 16 << 20;
 constexpr std::uint32_t kNoRegister = UINT32_MAX;
 // Where the windows of generic addresses lie: no host pointer looks like this.
 constexpr std::uint64_t kSharedWindow = std::uint64_t{1} << 62,
@@ -137,8 +140,8 @@ struct Op {
   std::vector<std::uint32_t> targets;  // of branches: ops
   std::int64_t callee = -1;            // of a call: a function; -1: operands[0] holds it
   std::vector<Actual> arguments;
-  Actual result;  // bytes 0: none
-  std::uint32_t line = 0;
+  Actual result;            // bytes 0: none
+  std::uint32_t token = 0;  // of the opcode
 
   bool Has(std::string_view modifier) const {
     for (std::string_view each : modifiers) {
@@ -167,12 +170,12 @@ struct CodeVariable {
 };
 
 struct DecodedProgram {
-  std::unique_ptr<const std::string> text;  // modifiers point into it
+  std::unique_ptr<const device::ptx::Module> module;  // modifiers point into it
   std::vector<CodeFunction> functions;
   std::map<std::string, std::uint32_t, std::less<>> function_by_name;
   std::vector<std::byte> memory;  // module variables, initialised
   std::map<std::string, CodeVariable, std::less<>> variables;
-  std::uint64_t shared_bytes = 0;  // static; dynamic shared memory begins here
+  std::uint64_t shared_bytes = 0;  // static
 };
 
 Result<DecodedProgram> Decode(std::string text);
