@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -239,7 +240,9 @@ Status RunDemo(const DemoOptions& options) {
   std::fflush(stdout);
   if (Status status = MainJob(*stage, workload); !status.ok()) return status;
   if (options.trace.empty()) {
-    if (Status status = TraceJob(*stage, options.trace_length); !status.ok()) return status;
+    if (Status status = TraceJob(*stage, std::min(options.length, options.trace_length));
+        !status.ok())
+      return status;
   }
   stage->daemon.reset();
   return RealKernel(options.program_folder);

@@ -9,10 +9,14 @@
 namespace gpusched::bench {
 
 struct DemoOptions {
-  std::chrono::seconds length{20};        // of each measured window
-  std::chrono::seconds trace_length{10};  // of each window of the default trace run
-  std::string trace;                      // "": the built-in Poisson requests
-  std::string program_folder;             // where hello_job lies
+  // Of each measured window.
+  std::chrono::seconds length{20};
+  // Of each window of the default trace run, at most `length`.
+  std::chrono::seconds trace_length{10};
+  // "": the built-in Poisson requests.
+  std::string trace;
+  // Where hello_job lies.
+  std::string program_folder;
 };
 
 // Prints as it goes; the first thing that kept it from finishing is its answer.
