@@ -1,6 +1,7 @@
 // The JSON files: mixes of tasks, and what others measured.
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -27,7 +28,7 @@ Result<YAML::Node> Load(const std::string& path) {
     if (!root.IsMap()) return WrongAt(path, 1, "is no JSON object");
     return root;
   } catch (const YAML::Exception& broken) {
-    return WrongAt(path, static_cast<std::uint64_t>(broken.mark.line + 1), broken.msg);
+    return WrongAt(path, static_cast<std::uint64_t>(std::max(broken.mark.line, 0) + 1), broken.msg);
   }
 }
 
@@ -184,7 +185,7 @@ Result<T> Guarded(const std::string& path, Result<T> (*read)(const std::string&)
   try {
     return read(path);
   } catch (const YAML::Exception& broken) {
-    return WrongAt(path, static_cast<std::uint64_t>(broken.mark.line + 1), broken.msg);
+    return WrongAt(path, static_cast<std::uint64_t>(std::max(broken.mark.line, 0) + 1), broken.msg);
   }
 }
 

@@ -236,7 +236,6 @@ Result<std::vector<std::vector<std::int64_t>>> LoadSteps(const std::string& path
     const auto [last, first_row] = last_time.try_emplace(*worker, *time);
     if (!first_row) {
       if (*time < last->second) return file->Wrong("is earlier than this worker's line before");
-      if (*time == last->second) return file->Wrong("repeats this worker's line before");
       last->second = *time;
     }
     if (static_cast<std::size_t>(*worker) >= workers.size()) {

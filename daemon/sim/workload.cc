@@ -288,7 +288,8 @@ void SessionLoad::JobEnded(Simulation& sim, const core::Job& job, core::JobOutco
       }
     }
   }
-  Ended(sim);
+  // Refused at once, a loop would submit again at once, for ever.
+  if (refusal.ok()) Ended(sim);
 }
 
 }  // namespace gpusched::sim

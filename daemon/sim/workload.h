@@ -40,7 +40,7 @@ class SessionLoad : public Client {
 
  protected:
   virtual void Begin(Simulation&) = 0;
-  virtual void Ended(Simulation&) {}  // of a job of ours; the place of closed loops
+  virtual void Ended(Simulation&) {}  // of a job that was not refused; the place of closed loops
 
   // False: no more jobs come.
   bool Open(const Simulation& sim) const { return sim.now() < until_; }
