@@ -106,6 +106,13 @@ TEST(OpenSession, WhatTheWireCannotCarryIsRefusedHere) {
   EXPECT_EQ(client->OpenSession({.share = {.max = 0}}).status().reason(), reason::kBadShare);
 }
 
+TEST(OpenSession, TooLargeAGreetingIsRefusedHere) {
+  FakeDaemon daemon;
+  const auto client = Client::Connect({.endpoint = daemon.endpoint()});
+  const auto session = client->OpenSession({.name = std::string(3 << 20, 'x')});
+  EXPECT_EQ(session.status().reason(), reason::kFrameTooLarge);
+}
+
 TEST(OpenSession, TellsWhatWasGranted) {
   Fixture f({.window_jobs = 5, .window_bytes = 1'000, .memory = 4'096});
   EXPECT_EQ(f.session->id(), 1u);
