@@ -52,11 +52,27 @@ std::uint64_t Estimates::UnitsWithin(std::uint32_t index, Duration room) const {
   return static_cast<std::uint64_t>(std::clamp<Wide>(units, 1, INT64_MAX));
 }
 
+Duration Estimates::ExpectCalmly(std::uint32_t index, std::uint64_t units) const {
+  return Scale(std::min(entries_[index].per_unit, entries_[index].before), units);
+}
+
 void Estimates::Measured(std::uint32_t index, std::uint64_t units, Duration took) {
   Entry& entry = entries_[index];
-  const Wide exact = (Wide{took.count()} << kBits) / std::max<std::uint64_t>(1, units);
-  const auto sample = static_cast<std::int64_t>(std::min<Wide>(exact, Wide{kLongest} << kBits));
+  units = std::max<std::uint64_t>(1, units);
+  const auto per_unit = [units](Duration time) {
+    const Wide exact = (Wide{time.count()} << kBits) / units;
+    return static_cast<std::int64_t>(std::min<Wide>(exact, Wide{kLongest} << kBits));
+  };
+  std::int64_t sample = per_unit(took);
+  if (entry.samples > 0 && units < entry.usual / 2 && sample > entry.per_unit) {
+    // As much of the excess as the start of a command explains is no news.
+    sample = std::max(entry.per_unit, per_unit(std::max(Duration::zero(), took - overhead_)));
+    if (sample == entry.per_unit) return;
+  }
+  entry.usual =
+      entry.samples == 0 ? units : (entry.usual * (kAverageOver - 1) + units) / kAverageOver;
   const bool jumped = sample > 2 * entry.per_unit || entry.per_unit > 2 * sample;
+  entry.before = entry.samples == 0 ? sample : entry.per_unit;
   if (entry.samples++ == 0 || jumped) {
     entry.per_unit = sample;
     entry.spread = sample / kFirstSpread;

@@ -16,7 +16,8 @@ namespace gpusched::core {
 
 class Estimates {
  public:
-  explicit Estimates(std::uint32_t limit) : limit_(limit) {}
+  // `overhead`: what starting any command may cost at most.
+  Estimates(std::uint32_t limit, Duration overhead) : limit_(limit), overhead_(overhead) {}
 
   // The index for a key; keys beyond the limit share the last one.
   std::uint32_t IndexOf(std::uint64_t key);
@@ -25,6 +26,9 @@ class Estimates {
   // Expected time, and expected time plus one spread. Zero where nothing is known.
   Duration Expect(std::uint32_t index, std::uint64_t units) const;
   Duration ExpectAtMost(std::uint32_t index, std::uint64_t units) const;
+  // The same, not believing a single long command: by the lesser of the latest two averages. For
+  // judging whether a job can be on time, where one accident must not condemn those to come.
+  Duration ExpectCalmly(std::uint32_t index, std::uint64_t units) const;
   // How many units fit into `room`, spread included; at least 1.
   std::uint64_t UnitsWithin(std::uint32_t index, Duration room) const;
 
@@ -36,11 +40,14 @@ class Estimates {
   struct Entry {
     std::int64_t per_unit = 0;
     std::int64_t spread = 0;
+    std::int64_t before = 0;  // per unit, before the latest measurement
+    std::uint64_t usual = 0;  // units of a command, averaged
     std::uint64_t samples = 0;
   };
   static Duration Scale(std::int64_t per_unit, std::uint64_t units);
 
   const std::uint32_t limit_;
+  const Duration overhead_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;  // looked up, never iterated
   std::vector<Entry> entries_;
 };

@@ -37,7 +37,7 @@ Scheduler::Core::Core(const Limits& limits, const DeviceTraits& traits, PolicySp
     : limits_(limits),
       traits_(traits),
       host_(std::move(spec), std::move(policy)),
-      fluid_(limits.largest_lag),
+      fluid_(limits.largest_lag, limits.carried_claim),
       bounds_(traits.preemption_bound, traits.shortest_useful_chunk),
       slices_(limits.commands_in_flight + 1) {
   fluid_.SetRule(host_.policy().share_rule());
@@ -79,7 +79,8 @@ void Scheduler::Core::On(SessionOpened& fact) {
   if (slot >= sessions_.size()) sessions_.resize(slot + 1);
   GPUSCHED_CORE_CHECK(sessions_[slot] == nullptr);
   GPUSCHED_CORE_CHECK(by_age_.empty() || by_age_.back() < fact.session);
-  sessions_[slot] = std::make_unique<Session>(fact.session, fact.share, limits_);
+  sessions_[slot] =
+      std::make_unique<Session>(fact.session, fact.share, limits_, traits_.shortest_useful_chunk);
   Session& session = *sessions_[slot];
   by_age_.push_back(fact.session);
   cap_ends_.Reserve(slot);
@@ -218,7 +219,7 @@ void Scheduler::Core::DropUnstarted(Session& session, Job& job) {
   job.work_left = Duration::zero();
   Queue& queue = session.queues[job.queue];
   if (queue.next != &job) return;
-  queue.next = job.next_in_queue;
+  queue.next = Queue::FirstToStart(job.next_in_queue);
   QueueMoved(session, job.queue);
 }
 
@@ -354,10 +355,7 @@ void Scheduler::Core::Rewind(Session& session, const Flight& flight, std::uint64
   job.next_unit = next;
   // Jobs in front of it may have been stopped too: the first with something left comes first.
   Queue& queue = session.queues[job.queue];
-  queue.next = queue.head;
-  while (queue.next->next_operation == queue.next->operations.size()) {
-    queue.next = queue.next->next_in_queue;
-  }
+  queue.next = Queue::FirstToStart(queue.head);
   QueueMoved(session, job.queue);
 }
 

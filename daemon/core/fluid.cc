@@ -67,6 +67,11 @@ void Fluid::SetActive(std::uint32_t slot, bool has_work) {
   if (rule_ == ShareRule::kNone) return;
   has_work ? Enter(slot) : Leave(slot);
   FindLevel();
+  if (has_work || m.lag <= carried_claim_) return;
+  const Duration excess = m.lag - carried_claim_;
+  m.lag -= excess;
+  m.given -= excess;
+  Advance(excess);
 }
 
 void Fluid::SetRunnable(std::uint32_t slot, bool runnable) {

@@ -21,7 +21,11 @@ namespace gpusched::core {
 
 class Fluid {
  public:
-  explicit Fluid(Duration largest_lag) : largest_lag_(largest_lag) {}
+  // `largest_lag` bounds every lag; `carried_claim` what a session is still owed when it runs out
+  // of work: it could not use more while it had work, so the rest is spread like that of one that
+  // leaves.
+  Fluid(Duration largest_lag, Duration carried_claim)
+      : largest_lag_(largest_lag), carried_claim_(carried_claim) {}
 
   // A session without work and with no lag.
   void Add(std::uint32_t slot, const Share&);
@@ -96,7 +100,7 @@ class Fluid {
   }
   static Rate ClampedRate(const Member& m) { return m.place == Place::kAtMin ? m.min : m.max; }
 
-  const Duration largest_lag_;
+  const Duration largest_lag_, carried_claim_;
   ShareRule rule_ = ShareRule::kNone;
   std::vector<Member> members_;
   std::vector<std::uint32_t> moved_;

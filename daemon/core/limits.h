@@ -15,12 +15,12 @@ struct Limits {
   std::uint32_t queues_per_session = 64;
   // The credit window: a client that outruns it is refused, so memory is bounded.
   std::uint32_t jobs_per_session = 1'024;
-  // A job is the unit of an SLA, not a batch system; 4,096 launches hold every chain we know of.
-  std::uint32_t operations_per_job = 4'096;
+  // A job is the unit of an SLA, not a batch system; a training step of BERT has 4,777 kernels.
+  std::uint32_t operations_per_job = 8'192;
   // Tiny launches run at the driver's own rate with fewer; more would only delay a preemption.
   std::uint32_t commands_in_flight = 64;
   // Kernels x shapes a session may have; beyond it they share one estimate.
-  std::uint32_t estimates_per_session = 4'096;
+  std::uint32_t estimates_per_session = 8'192;
   // No policy may hand out the device for longer at a time.
   Duration longest_slice = std::chrono::seconds(1);
   // Time a capped session may save up while it waits its turn: a fifth of a point of a second.
@@ -33,6 +33,10 @@ struct Limits {
   Duration starvation_slack = std::chrono::milliseconds(100);
   // A debt or claim beyond this is of no use to anyone and would take minutes to clear.
   Duration largest_lag = std::chrono::seconds(10);
+  // What a session may still be owed when it runs out of work: one window of weighted_share. One
+  // job at a time, it may never be able to use its share; a claim that only grew would shut others
+  // out later.
+  Duration carried_claim = std::chrono::milliseconds(100);
   // The preemption bound's range.
   Duration least_preemption_bound = std::chrono::microseconds(100);
   Duration greatest_preemption_bound = std::chrono::seconds(1);

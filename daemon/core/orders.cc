@@ -167,7 +167,10 @@ Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Du
   const Duration sliver = std::max(half / 2, traits_.shortest_useful_chunk);
   piece.wait_for_next_slice = !nothing_started && remaining < sliver;
   const Duration room = std::min(half, std::max(remaining, sliver));
-  piece.count = std::min(left, estimates.UnitsWithin(operation.estimate, room));
+  // In equal pieces, so that none is a sliver, which costs as much to start as a whole one.
+  const std::uint64_t most = estimates.UnitsWithin(operation.estimate, half);
+  const std::uint64_t pieces = (left - 1) / most + 1;
+  piece.count = std::min((left - 1) / pieces + 1, estimates.UnitsWithin(operation.estimate, room));
   if (operation.kind != Operation::Kind::kLaunch && piece.count > kPage) {
     piece.count -= piece.count % kPage;
   }
@@ -254,7 +257,7 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   if (job.next_unit == job.operations[job.next_operation].extent) {
     job.next_unit = 0;
     if (++job.next_operation == job.operations.size()) {
-      session.queues[job.queue].next = job.next_in_queue;
+      session.queues[job.queue].next = Queue::FirstToStart(job.next_in_queue);
       QueueMoved(session, job.queue);
     }
   }

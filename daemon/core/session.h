@@ -20,6 +20,13 @@ struct Queue {
   Job* tail = nullptr;
   Job* next = nullptr;  // first with something left to start
 
+  // From this job on; one behind may have started all it has when the device stopped one in front.
+  static Job* FirstToStart(Job* job) {
+    while (job != nullptr && job->next_operation == job->operations.size())
+      job = job->next_in_queue;
+    return job;
+  }
+
   void Append(Job* job) {
     job->previous_in_queue = tail;
     job->next_in_queue = nullptr;
@@ -28,7 +35,7 @@ struct Queue {
     if (next == nullptr) next = job;
   }
   void Remove(Job* job) {
-    if (next == job) next = job->next_in_queue;
+    if (next == job) next = FirstToStart(job->next_in_queue);
     (job->previous_in_queue != nullptr ? job->previous_in_queue->next_in_queue : head) =
         job->next_in_queue;
     (job->next_in_queue != nullptr ? job->next_in_queue->previous_in_queue : tail) =
@@ -39,8 +46,8 @@ struct Queue {
 struct Session {
   static constexpr std::uint32_t kQueues = 64;  // one machine word of them
 
-  Session(SessionId session_id, const Share& declared, const Limits& limits)
-      : id(session_id), share(declared), estimates(limits.estimates_per_session) {}
+  Session(SessionId session_id, const Share& declared, const Limits& limits, Duration overhead)
+      : id(session_id), share(declared), estimates(limits.estimates_per_session, overhead) {}
 
   SessionId id;
   Share share;

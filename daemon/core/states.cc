@@ -52,7 +52,7 @@ void Scheduler::Core::QueueMoved(Session& session, std::uint32_t index) {
       job->queued_up = true;
       job->work_left = Duration::zero();
       for (const Operation& operation : job->operations) {
-        job->work_left += session.estimates.Expect(operation.estimate, operation.extent);
+        job->work_left += session.estimates.ExpectCalmly(operation.estimate, operation.extent);
       }
     }
   }

@@ -33,7 +33,7 @@ double Milliseconds(Duration d) { return std::chrono::duration<double, std::mill
 
 class FluidTest : public ::testing::Test {
  protected:
-  Fluid fluid_{seconds(10)};
+  Fluid fluid_{seconds(10), milliseconds(100)};
   void SetUp() override { fluid_.SetRule(ShareRule::kWeighted); }
   void Work(std::uint32_t slot, const Share& share) {
     fluid_.Add(slot, share);
@@ -148,6 +148,20 @@ TEST_F(FluidTest, WhoLeavesSpreadsItsLagByRate) {
   EXPECT_NEAR(Milliseconds(fluid_.Lag(2)), 1.0 - 4.0 * 0.25, 1e-4);
 }
 
+TEST_F(FluidTest, WhoRunsOutOfWorkTakesNoLargerClaimAlongThanItMay) {
+  Work(0, WithWeight(50));
+  Work(1, WithWeight(30));
+  Work(2, WithWeight(20));
+  fluid_.Advance(milliseconds(400));
+  fluid_.Charge(1, milliseconds(240));
+  fluid_.Charge(2, milliseconds(160));  // lags +200, -120, -80
+  fluid_.SetActive(0, false);
+  EXPECT_NEAR(Milliseconds(fluid_.Lag(0)), 100, 1e-4);
+  EXPECT_NEAR(Milliseconds(fluid_.Lag(1)), -120 + 100 * 0.6, 1e-4);
+  EXPECT_NEAR(Milliseconds(fluid_.Lag(2)), -80 + 100 * 0.4, 1e-4);
+  EXPECT_NEAR(Milliseconds(fluid_.Asked(0)), 200, 1e-4);
+}
+
 // What the rates must be: the level by bisection, in floating point.
 std::vector<double> WaterFilled(const std::vector<Share>& shares, const std::vector<bool>& active) {
   double room = 1;
@@ -177,7 +191,7 @@ std::vector<double> WaterFilled(const std::vector<Share>& shares, const std::vec
 TEST_F(FluidTest, AnyMixIsWaterFilled) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
-    Fluid fluid(seconds(10));
+    Fluid fluid(seconds(10), milliseconds(100));
     fluid.SetRule(ShareRule::kWeighted);
     const std::size_t n = 1 + random() % 20;
     std::vector<Share> shares;
@@ -209,7 +223,7 @@ TEST_F(FluidTest, AnyMixIsWaterFilled) {
 TEST_F(FluidTest, SomeoneRunnableIsAlwaysOwed) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 100; ++round) {
-    Fluid fluid(seconds(10));
+    Fluid fluid(seconds(10), milliseconds(100));
     fluid.SetRule(ShareRule::kWeighted);
     const std::uint32_t n = 2 + static_cast<std::uint32_t>(random() % 12);
     for (std::uint32_t i = 0; i < n; ++i) {

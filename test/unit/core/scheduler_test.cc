@@ -311,6 +311,24 @@ TEST(SchedulerTest, SwapsBlurNoAccountEvenWhereNothingCanBeCut) {
   }
 }
 
+// One job at a time, a session cannot use a large share; what it leaves must not turn against the
+// other.
+TEST(SchedulerTest, SharesStayAsTheyAreWhereOneOutstandingJobCannotFillThem) {
+  VirtualDriver driver(Under("weighted_share"));
+  const SessionId a = driver.Open(Weight(400)), b = driver.Open(Weight(100));
+  driver.KeepBusy(a, {.per_block = microseconds(10), .blocks = 10, .launches = 28}, 1);
+  driver.KeepBusy(b, {.per_block = microseconds(10), .blocks = 10, .launches = 42}, 1);
+  driver.RunFor(seconds(2));
+  const Time from = driver.now();
+  driver.RunFor(seconds(2));
+  const double early = driver.ShareOf(a, from, driver.now());
+  driver.RunFor(seconds(60));
+  const Time later = driver.now();
+  driver.RunFor(seconds(2));
+  EXPECT_GT(early, 0.7);
+  EXPECT_NEAR(driver.ShareOf(a, later, driver.now()), early, 0.01);
+}
+
 class Nonsense : public Policy {
  public:
   explicit Nonsense(Decision answer) : answer_(answer) {}
