@@ -38,6 +38,8 @@ struct Case {
 };
 
 constexpr std::size_t kKilo = 1024;
+// No launch here needs a tenth; a wrongly rewritten one may never end.
+constexpr std::uint64_t kMostInstructions = 5'000'000;
 
 std::uint64_t FloatBits(float value) {
   std::uint32_t bits;
@@ -245,7 +247,8 @@ class CaseRun {
                            .block = test_.block,
                            .parameters = parameters,
                            .dynamic_shared_bytes = test_.shared,
-                           .go_on = {}},
+                           .go_on = {},
+                           .most_instructions = kMostInstructions},
                           MemoryOf(data));
   }
 
