@@ -102,14 +102,17 @@ void Checker::CheckAccounts(const core::Scheduler& scheduler) {
 
 // Over a stretch in which the same sessions share, nobody strays further than two of the longest
 // slices or commands (policies/weighted_share.h), and than it takes to settle what stood open when
-// the stretch began.
+// the stretch began. Not where somebody has a limit: time it could not use under it is lost to it.
 void Checker::CheckShares() {
-  if (policy_.kind != "weighted_share" || !options_.order_kept) return;
+  if (policy_.kind != "weighted_share" || !options_.order_kept || group_.limited()) return;
+  for (const auto& session : sessions_) {
+    if (session != nullptr && session->cap.limited()) return;
+  }
   const double longest = static_cast<double>(std::max(longest_slice_, longest_command_).count());
   constexpr double kRounding = 1'000;  // ns
   const double bound = 2 * longest + 2 * furthest_ + kRounding;
   for (std::uint32_t slot = 0; slot < lags_.size(); ++slot) {
-    if (!meter_.has_work(slot) || sessions_[slot] == nullptr || Capped(*sessions_[slot])) continue;
+    if (!meter_.has_work(slot) || sessions_[slot] == nullptr) continue;
     const double strayed = std::abs(meter_.Lag(slot) - lags_[slot]);
     if (strayed <= bound) continue;
     Fault(Rule::kAskedAndGot, Named(sessions_[slot]->id) + " is " + std::to_string(strayed) +

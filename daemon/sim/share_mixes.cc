@@ -13,11 +13,15 @@ namespace {
 constexpr std::size_t kMostSessions = 64;
 constexpr std::int32_t kGreatestWeight = 10'000;
 constexpr std::uint64_t kBlocks = 256;
+// More than a slice, what is in flight, and what was in flight before it.
+constexpr Duration kBacklog = std::chrono::milliseconds(4);
 
 // One session's client.
 class Busy final : public Client {
  public:
   Busy(const MixSession& wanted, std::uint64_t kernel) : wanted_(wanted) {
+    outstanding_ = static_cast<std::size_t>(wanted.outstanding);
+    if (outstanding_ == 0) outstanding_ = static_cast<std::size_t>(kBacklog / wanted.job) + 2;
     auto recipe = std::make_shared<Recipe>();
     recipe->push_back(LaunchOf(wanted.job, kBlocks, kernel, wanted.cuttable));
     if (wanted.copies) {
@@ -56,7 +60,7 @@ class Busy final : public Client {
  private:
   void Work(Simulation& simulation) {
     working_ = true;
-    while (jobs_.size() < 2) Submit(simulation);
+    while (jobs_.size() < outstanding_) Submit(simulation);
   }
   void Rest(Simulation& simulation) {
     if (wanted_.works == Duration(0)) return;
@@ -70,6 +74,7 @@ class Busy final : public Client {
   const MixSession wanted_;
   std::shared_ptr<const Recipe> recipe_;
   SessionId id_;
+  std::size_t outstanding_ = 0;
   bool joined_ = false, open_ = false, working_ = false;
   Time leaves_at_ = kNever;
   std::vector<std::uint64_t> jobs_;
@@ -191,6 +196,12 @@ MixSession DrawSession(Random& random, Duration length, bool uncuttable) {
 bool Mix::cuttable() const {
   return std::all_of(sessions.begin(), sessions.end(),
                      [](const MixSession& session) { return session.cuttable; });
+}
+
+bool Mix::limited() const {
+  return std::any_of(sessions.begin(), sessions.end(), [](const MixSession& session) {
+    return session.share.max < kWholeDevice || session.share.strict;
+  });
 }
 
 Mix DrawMix(Random& random, bool uncuttable) {

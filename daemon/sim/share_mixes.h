@@ -15,7 +15,8 @@ namespace gpusched::sim {
 
 struct MixSession {
   Share share;
-  Duration job{1'000'000};  // device time of its jobs; it keeps two outstanding
+  Duration job{1'000'000};  // device time of its jobs
+  int outstanding = 0;  // that it keeps; 0: so many that there is always a slice of work waiting
   bool cuttable = true;
   bool copies = false;  // every second operation is one
   Duration joins{0};    // after the begin
@@ -29,7 +30,8 @@ struct Mix {
   Duration length{1'300'000'000};
   std::uint64_t seed = 1;  // of the device's noise
 
-  bool cuttable() const;
+  bool cuttable() const;  // all of it
+  bool limited() const;   // somebody has a max, or is strict
 };
 
 // 2 to 64 sessions of weights 1 to 10,000, with min, max and strict, that join, leave and rest.

@@ -12,6 +12,7 @@
 #include "sim/report.h"
 #include "sim/run.h"
 #include "sim/scenario.h"
+#include "sim/swarm.h"
 #include "sim/timeline_file.h"
 
 namespace gpusched::sim {
@@ -207,7 +208,13 @@ int Main(int argc, char** argv) {
   sweep->add_option("--parameter", arguments.parameter, "'load', or a parameter of the policy")
       ->capture_default_str();
   sweep->add_option("--values", arguments.values, "separated by commas")->capture_default_str();
+  SwarmOptions swarm_options;
+  CLI::App* swarm = app.add_subcommand("swarm", "random histories under the checker");
+  swarm->add_option("--seed", swarm_options.seed, "the first")->capture_default_str();
+  swarm->add_option("--seeds", swarm_options.seeds, "how many")->capture_default_str();
+  swarm->add_flag("--verbose", swarm_options.verbose, "a line for every seed");
   CLI11_PARSE(app, argc, argv);
+  if (swarm->parsed()) return RunSwarm(swarm_options);
   if (run->parsed()) return RunOne(arguments);
   if (compare->parsed()) return Compare(arguments);
   return Sweep(arguments);

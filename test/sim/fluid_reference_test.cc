@@ -39,9 +39,9 @@ TEST(FluidReferenceTest, WeightsDivideTheDevice) {
 }
 
 TEST(FluidReferenceTest, WhoHasNoWorkGetsNothing) {
-  ExpectNear(Rates(ShareRule::kWeighted,
-                   {Member(10), Member(30), Member(60, 0, kWholeDevice, false)}),
-             {.25, .75, 0});
+  ExpectNear(
+      Rates(ShareRule::kWeighted, {Member(10), Member(30), Member(60, 0, kWholeDevice, false)}),
+      {.25, .75, 0});
 }
 
 TEST(FluidReferenceTest, AMinIsKeptAndTheOthersShareTheRest) {
@@ -55,9 +55,9 @@ TEST(FluidReferenceTest, AMaxIsNotPassedAndTheOthersShareTheRest) {
 }
 
 TEST(FluidReferenceTest, WhereAllAreAtTheirMaxTheRestIsNobodys) {
-  ExpectNear(Rates(ShareRule::kWeighted,
-                   {Member(1, 0, 30 * kPercent), Member(100, 0, 30 * kPercent)}),
-             {.3, .3});
+  ExpectNear(
+      Rates(ShareRule::kWeighted, {Member(1, 0, 30 * kPercent), Member(100, 0, 30 * kPercent)}),
+      {.3, .3});
 }
 
 TEST(FluidReferenceTest, AStrictMinStaysFree) {
