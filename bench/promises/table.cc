@@ -26,6 +26,21 @@ constexpr Promise kPromises[] = {
      MeasureRealTrace},
     {"real_kernel", "real kernels compute what a plain CPU computation gives", MeasureRealKernel},
     {"install", "an installed prefix is all that a program of one's own needs", MeasureInstall},
+    {"share_error", "shares hold for every mix of sessions, drawn, known or made to be bad",
+     MeasureShareError},
+    {"priorities", "no inversion beyond bound and rescue; rescues keep to their share",
+     MeasurePriorities},
+    {"checker_has_teeth", "every broken core and policy is caught", MeasureCheckerHasTeeth},
+    {"determinism", "a seed is one history, whoever compiled the scheduler and however",
+     MeasureDeterminism},
+    {"sla_mix", "frames, recommendations and analytics keep their targets beside an update",
+     MeasureSlaMix},
+    {"tail", "trainings add no more than the preemption bound to an inference's tail", MeasureTail},
+    {"published_shapes", "shares and preemption have the shapes that others published",
+     MeasurePublishedShapes},
+    {"multi_tenant", "the checker stays silent over recorded mixes of tenants", MeasureMultiTenant},
+    {"simulator_speed", "virtual time passes at a million commands a second",
+     MeasureSimulatorSpeed},
 };
 
 }  // namespace

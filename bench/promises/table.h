@@ -24,5 +24,15 @@ Result<Measurement> MeasureEightDevices(Length);
 Result<Measurement> MeasureRealTrace(Length);
 Result<Measurement> MeasureRealKernel(Length);
 Result<Measurement> MeasureInstall(Length);
+Result<Measurement> MeasureShareError(Length);
+Result<Measurement> MeasurePriorities(Length);
+Result<Measurement> MeasureCheckerHasTeeth(Length);
+// In virtual time.
+Result<Measurement> MeasureDeterminism(Length);
+Result<Measurement> MeasureSlaMix(Length);
+Result<Measurement> MeasureTail(Length);
+Result<Measurement> MeasurePublishedShapes(Length);
+Result<Measurement> MeasureMultiTenant(Length);
+Result<Measurement> MeasureSimulatorSpeed(Length);
 
 }  // namespace gpusched::bench
