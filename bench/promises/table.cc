@@ -41,6 +41,14 @@ constexpr Promise kPromises[] = {
     {"multi_tenant", "the checker stays silent over recorded mixes of tenants", MeasureMultiTenant},
     {"simulator_speed", "virtual time passes at a million commands a second",
      MeasureSimulatorSpeed},
+    {"ptx_assembles", "rewritten kernels assemble as before, with hardly a register more",
+     MeasurePtxAssembles},
+    {"ptx_cut_equals_whole", "a kernel cut at random gives what the whole gives, byte by byte",
+     MeasurePtxCutEqualsWhole},
+    {"ptx_unsafe_refused", "a kernel that must not be cut is refused with its reason",
+     MeasurePtxUnsafeRefused},
+    {"ptx_hostile", "broken PTX, fat binaries and cubins break nothing", MeasurePtxHostile},
+    {"ptx_speed", "rewriting costs little more than reading", MeasurePtxSpeed},
 };
 
 }  // namespace

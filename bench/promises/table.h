@@ -34,5 +34,10 @@ Result<Measurement> MeasureTail(Length);
 Result<Measurement> MeasurePublishedShapes(Length);
 Result<Measurement> MeasureMultiTenant(Length);
 Result<Measurement> MeasureSimulatorSpeed(Length);
+Result<Measurement> MeasurePtxAssembles(Length);
+Result<Measurement> MeasurePtxCutEqualsWhole(Length);
+Result<Measurement> MeasurePtxUnsafeRefused(Length);
+Result<Measurement> MeasurePtxHostile(Length);
+Result<Measurement> MeasurePtxSpeed(Length);
 
 }  // namespace gpusched::bench
