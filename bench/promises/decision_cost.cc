@@ -39,7 +39,7 @@ Result<std::map<std::string, Cost>> Medians(const std::string& report) {
 Result<Measurement> MeasureDecisionCost(Length length) {
   const std::string repetitions = length == Length::kFull ? "15" : "5";
   Result<std::unique_ptr<Child>> bench = Child::Start(
-      {ProgramPath("decision_cost_bench"), "--benchmark_format=json",
+      {ProgramPath("decision_cost_bench"), "--benchmark_format=json", "--benchmark_min_time=0.2",
        "--benchmark_repetitions=" + repetitions, "--benchmark_report_aggregates_only=true"});
   if (!bench.ok()) return bench.status();
   const Result<std::string> report = (*bench)->ReadAll(kWithin * (length == Length::kFull ? 3 : 1));
