@@ -109,15 +109,20 @@ void Executor::Handle(Item& item) {
 }
 
 void Executor::On(FrameArrived& arrived) {
-  const std::shared_ptr<SessionPort>& port = arrived.port;
-  for (ClientMessage& message : port->frame.messages) {
+  SessionPort& port = *arrived.port;
+  Frame& frame = port.frame;
+  const std::size_t end = std::min(frame.messages.size(), frame.handled + kMessagesPerRound);
+  for (; frame.handled < end; ++frame.handled) {
+    ClientMessage& message = frame.messages[frame.handled];
     if (auto* hello = std::get_if<Hello>(&message)) {
-      Open(port, *hello);
-    } else if (port->session != nullptr) {
-      port->session->Handle(message, port->frame.received);
+      Open(arrived.port, *hello);
+    } else if (port.session != nullptr) {
+      port.session->Handle(message, frame.received);
     }
   }
-  if (port->session != nullptr) CountWork(*port->session);
+  if (port.session != nullptr) CountWork(*port.session);
+  if (end < frame.messages.size()) return Bring(std::move(arrived));  // the rest, after the others
+  frame.handled = 0;
   read_on_.push_back(std::move(arrived.port));
 }
 

@@ -39,6 +39,11 @@ inline constexpr std::size_t kValueBytes = 4'096;
 inline constexpr std::size_t kProgramBytes = 32 << 20;
 // Bytes read back that the client has not taken yet; a single greater job goes alone.
 inline constexpr std::uint64_t kResultWindow = 64 << 20;
+// What one job may read back: it all lies in the daemon until the client takes it.
+inline constexpr std::uint64_t kResultBytesPerJob = 256 << 20;
+// Messages of one frame handled before others get their turn; more than a client that keeps to its
+// window sends at once.
+inline constexpr std::size_t kMessagesPerRound = 512;
 // A client that says it waited longer is wrong about its clock.
 inline constexpr Duration kLongestClientTime = std::chrono::hours(1);
 // Names listed in a message of the kind "there are ...".

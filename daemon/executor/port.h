@@ -1,6 +1,7 @@
 // A session's stream as the executor sees it: where its frames lie and where its answers go.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "executor/messages.h"
@@ -15,6 +16,7 @@ class Session;
 // mailbox.
 struct Frame {
   std::vector<ClientMessage> messages;
+  std::size_t handled = 0;  // of them; the holder's
   Time received{};
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/limits.h"
 #include "executor/limits.h"
 #include "executor/signature.h"
 #include "gpusched/reasons.h"
@@ -94,6 +95,12 @@ bool Program::settled() const {
 }
 
 Result<std::shared_ptr<Program>> Binder::Bind(std::vector<Operation> operations) const {
+  if (operations.size() > core::Limits{}.operations_per_job) {
+    return Status(StatusCode::kInvalidArgument, reason::kTooMany,
+                  "the job has " + std::to_string(operations.size()) + " operations; " +
+                      std::to_string(core::Limits{}.operations_per_job) +
+                      " are possible, split it");
+  }
   auto program = std::make_shared<Program>();
   program->operations.reserve(operations.size());
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -102,6 +109,12 @@ Result<std::shared_ptr<Program>> Binder::Bind(std::vector<Operation> operations)
     program->operations.push_back(std::move(*bound));
   }
   Summarise(*program);
+  if (program->result_bytes > kResultBytesPerJob) {
+    return Status(StatusCode::kResourceExhausted, reason::kStagingExceeded,
+                  "the job would read back " + FormatBytes(program->result_bytes) +
+                      "; one job may " + FormatBytes(kResultBytesPerJob) +
+                      ", read in several jobs");
+  }
   return program;
 }
 

@@ -143,6 +143,36 @@ TEST(AnExecutor, RefusesNewWorkWhileItDrains) {
   EXPECT_TRUE(bench.AwaitEmpty());
 }
 
+TEST(AnExecutor, BoundsWhatOneJobMayAskFor) {
+  Bench bench;
+  Hello hello;
+  hello.memory_bytes = std::uint64_t{2} << 30;
+  auto port = bench.Open(std::move(hello));
+  port->Say(bench.executor(), port, Allocate{1, kResultBytesPerJob + 1},
+            JobOf(1, {CopyOut{1, 0, kResultBytesPerJob + 1}}),
+            JobOf(2, std::vector<Operation>(core::Limits{}.operations_per_job + 1,
+                                            Operation(Fill{1, 0, 1, 0}))));
+  const auto large = port->Take<JobReport>(), long_one = port->Take<JobReport>();
+  ASSERT_TRUE(large && long_one);
+  EXPECT_EQ(large->error.reason(), reason::kStagingExceeded);
+  EXPECT_EQ(long_one->error.reason(), reason::kTooMany);
+}
+
+TEST(AnExecutor, HandlesALongFrameInOrderThoughNotAtOnce) {
+  Bench bench;
+  auto port = bench.Open();
+  for (std::uint64_t id = 1; id <= 2'000; ++id) {
+    port->frame.messages.emplace_back(JobOf(id, {}));
+  }
+  port->Say(bench.executor(), port, Goodbye{});
+  for (std::uint64_t id = 1; id <= 2'000; ++id) {
+    const auto report = port->Take<JobReport>();
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->job, id);
+  }
+  EXPECT_TRUE(port->Take<Ended>());
+}
+
 TEST(AnExecutor, ManyThreadsBringAndEveryJobIsReportedOnce) {
   Bench bench;
   std::vector<std::thread> clients;
