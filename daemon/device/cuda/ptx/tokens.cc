@@ -30,18 +30,28 @@ constexpr std::array<Class, 256> MakeClasses() {
 }
 constexpr std::array<Class, 256> kClasses = MakeClasses();
 
+constexpr std::array<bool, 256> MakeInWord() {
+  std::array<bool, 256> in{};
+  for (std::size_t c = 0; c < in.size(); ++c) {
+    in[c] = kClasses[c] == Class::kLetter || kClasses[c] == Class::kDigit;
+  }
+  return in;
+}
+constexpr std::array<bool, 256> kInWord = MakeInWord();
+
 Class ClassOf(char c) { return kClasses[static_cast<unsigned char>(c)]; }
-bool InWord(char c) { return ClassOf(c) == Class::kLetter || ClassOf(c) == Class::kDigit; }
+bool InWord(char c) { return kInWord[static_cast<unsigned char>(c)]; }
 
 // The end of a word or number that begins at `at`. "::" joins within opcodes: "shared::cta".
-std::size_t EndOfWord(std::string_view text, std::size_t at) {
+inline std::size_t EndOfWord(std::string_view text, std::size_t at) {
+  const char* bytes = text.data();
+  const std::size_t size = text.size();
   for (;;) {
-    while (at < text.size() && InWord(text[at])) ++at;
-    if (at + 2 < text.size() && text[at] == ':' && text[at + 1] == ':' && InWord(text[at + 2])) {
-      at += 2;
-      continue;
+    while (at < size && InWord(bytes[at])) ++at;
+    if (at + 2 >= size || bytes[at] != ':' || bytes[at + 1] != ':' || !InWord(bytes[at + 2])) {
+      return at;
     }
-    return at;
+    at += 2;
   }
 }
 
@@ -86,7 +96,9 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
     const auto offset = static_cast<std::uint32_t>(at);
     std::size_t end = at + 1;
     switch (ClassOf(text[at])) {
-      case Class::kSpace: break;
+      case Class::kSpace:
+        while (end < text.size() && ClassOf(text[end]) == Class::kSpace) ++end;
+        break;
       case Class::kLetter:
         end = EndOfWord(text, at);
         add(at, end, TokenKind::kWord);
