@@ -62,7 +62,8 @@ class CapWatch {
     Fill(low_, now);
     Fill(high_, now);
     rate_ = static_cast<double>(rate) / static_cast<double>(kWholeDevice);
-    low_.tokens = std::min(low_.tokens, burst_);
+    // What a command in flight took under the old rate may never be given back.
+    low_.tokens = std::min(low_.tokens, burst_) - in_flight_;
     high_.tokens = std::min(high_.tokens, burst_);
   }
   bool limited() const { return rate_ < 1; }

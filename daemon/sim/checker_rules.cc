@@ -110,7 +110,8 @@ void Checker::CheckShares() {
   }
   const double longest = static_cast<double>(std::max(longest_slice_, longest_command_).count());
   constexpr double kRounding = 1'000;  // ns
-  const double bound = 2 * longest + 2 * furthest_ + kRounding;
+  // What stood open is settled to a twentieth.
+  const double bound = 2 * longest + 2.1 * furthest_ + kRounding;
   for (std::uint32_t slot = 0; slot < lags_.size(); ++slot) {
     if (!meter_.has_work(slot) || sessions_[slot] == nullptr) continue;
     const double strayed = std::abs(meter_.Lag(slot) - lags_[slot]);

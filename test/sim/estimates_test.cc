@@ -77,7 +77,9 @@ void ExpectRightAfterAChange(Duration from, Duration to) {
   const std::size_t right_from = before + 3;
   for (std::size_t i = right_from; i < chunks.took.size(); ++i) {
     EXPECT_LE(chunks.took[i], bound / 2) << "command " << i - before;
-    if (to * kBlocks > bound) EXPECT_GE(chunks.took[i], bound / 4) << "command " << i - before;
+    if (to * kBlocks > bound) {
+      EXPECT_GE(chunks.took[i], bound / 4) << "command " << i - before;
+    }
   }
   EXPECT_TRUE(checker.violations().empty()) << checker.violations().front().Text();
 }
