@@ -288,9 +288,10 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
     }
   }
   const Duration charge = Apply(slice, slice.report.charged + slice.in_flight);
-  if (session.runnable) {
+  if (session.waiting_since !=
+      kNever) {  // it could go on, or only a cap holds it back: it waits anew
     session.waiting_since = now_;
-    session.patient_since = patience_;
+    session.patient_since = session.held_at = patience_;
   }
   const SessionView view = View(session);
   host_.policy().Charged(view, charge);

@@ -60,8 +60,9 @@ struct Session {
   bool closing = false;
   Status why_closed;
   bool runnable = false;        // as the policy was told
-  Time waiting_since = kNever;  // while runnable
+  Time waiting_since = kNever;  // while it could run or only a cap holds it back
   Time patient_since{};         // the same on the clock that leaves out stalls
+  Time held_at{};               // on that clock: when a cap began to hold it back
   Duration declared_wait{-1};   // by the policy, when last asked; negative: not yet
 
   std::uint32_t jobs = 0;  // not finished

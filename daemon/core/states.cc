@@ -96,6 +96,8 @@ void Scheduler::Core::Refresh(Session& session) {
       reconsider_ = true;
     }
   }
+  const bool held_by_cap = session.startable != 0 && !session.paused && !session.closing;
+  if (!session.runnable && !held_by_cap) session.waiting_since = kNever;
   if (!fluid_.moved().empty()) TellMoved();
 }
 
@@ -104,14 +106,19 @@ void Scheduler::Core::SetRunnable(Session& session, bool runnable) {
   fluid_.SetRunnable(session.id.slot, runnable);
   if (!runnable) {
     --runnable_count_;
-    session.waiting_since = kNever;
+    session.held_at = patience_;
     starved_at_.Remove(session.id.slot);
     host_.policy().SessionIdle(session.id);
     return;
   }
   ++runnable_count_;
-  session.waiting_since = now_;
-  session.patient_since = patience_;
+  if (session.waiting_since == kNever) {
+    session.waiting_since = now_;
+    session.patient_since = patience_;
+  } else {
+    // A cap let it go: it has waited all the while, but that while was not the policy's doing.
+    session.patient_since += patience_ - session.held_at;
+  }
   const SessionView view = View(session);
   session.told_deadline = view.deadline;
   host_.policy().SessionRunnable(view);

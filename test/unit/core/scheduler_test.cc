@@ -311,6 +311,26 @@ TEST(SchedulerTest, SwapsBlurNoAccountEvenWhereNothingCanBeCut) {
   }
 }
 
+// The cap on those beside a strict session opens and closes all the time; their waits go on
+// meanwhile.
+TEST(SchedulerTest, NobodyStarvesBesideAStrictSession) {
+  VirtualDriver driver(Under("preemptive_priority"));
+  const SessionId high = driver.Open(Priority(10)), low = driver.Open(), long_ones = driver.Open();
+  driver.Open(Strict(0.2));
+  driver.KeepBusy(high, Launches(milliseconds(5)));
+  driver.KeepBusy(low, Launches(milliseconds(3)));
+  driver.KeepBusy(long_ones, Launches(milliseconds(50), false));
+  driver.RunFor(seconds(8));
+  for (const SessionId id : {high, low, long_ones}) {
+    const auto status = driver.scheduler().Find(driver.now(), id);
+    // starvation_bound, two rescues of at most 50 ms and outliers at 5 %: 1 s + 100 ms / 0.05, and
+    // some.
+    EXPECT_LE(status->longest_wait, milliseconds(3'500)) << id.serial;
+    EXPECT_GE(status->slices, 3u) << id.serial;
+  }
+  EXPECT_TRUE(driver.ejections().empty()) << driver.ejections()[0].why;
+}
+
 // One job at a time, a session cannot use a large share; what it leaves must not turn against the
 // other.
 TEST(SchedulerTest, SharesStayAsTheyAreWhereOneOutstandingJobCannotFillThem) {
