@@ -1,4 +1,6 @@
 // How fast virtual time passes.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -19,15 +21,20 @@ sessions:
      source: {kind: poisson, rate: 50, work: 2ms, launches: 10}}
 )";
 
-double SecondsOf(const std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+// Processor time of this thread: the simulator waits for nothing, so on a machine of its own that
+// is the time that passes.
+double ProcessorSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
+double SecondsOf(double begin) { return ProcessorSeconds() - begin; }
 
 // Commands a second, the best of a few: a busy host only ever makes it slower.
 Result<double> Speed(const sim::Scenario& scenario, bool checked) {
   double best = 0;
   for (int i = 0; i < 3; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = ProcessorSeconds();
     const Result<sim::RunFigures> run = checked ? RunChecked(scenario, "weighted_share", 1)
                                                 : RunUnder(scenario, "weighted_share", 1);
     if (!run.ok()) return run.status();
@@ -47,7 +54,7 @@ Result<Measurement> MeasureSimulatorSpeed(Length length) {
   busy->duration /= 4;
   const Result<double> checked = Speed(*busy, true);
   if (!checked.ok()) return checked.status();
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = ProcessorSeconds();
   if (Result<double> requests = MillionRequests(); !requests.ok()) return requests.status();
   Measurement measurement;
   measurement.figures = {AtLeast("hashed", *plain / 1e6, "M commands/s", 1),
