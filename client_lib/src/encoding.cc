@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpusched/reasons.h"
+#include "gpusched/utf8.h"
 #include "stream.h"
 
 namespace gpusched::internal {
@@ -160,6 +161,14 @@ Status Encoding::Encode(Stream& stream, const Changes& changes, const std::vecto
     encoded->targets[shapes[target.operation].target].to = static_cast<std::byte*>(target.to);
   }
   return Status::Ok();
+}
+
+Status CheckText(const char* field, std::string_view text) {
+  const std::optional<std::size_t> wrong = FirstNotUtf8(text);
+  if (!wrong) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument, reason::kBadParameter,
+                std::string(field) + " is not UTF-8 from its byte " + std::to_string(*wrong) +
+                    " on (counting from 0): encode it");
 }
 
 Status CheckShare(const DeclaredShare& share) {

@@ -63,6 +63,9 @@ class Encoding {
   static Status CheckRange(const Stream& stream, const Job::Operation& operation);
 };
 
+// BAD_PARAMETER where it is not UTF-8, which would cost the whole session: `field` is what the
+// caller set.
+Status CheckText(const char* field, std::string_view text);
 Status CheckShare(const DeclaredShare& share);
 void EncodeShare(const DeclaredShare& share, v1::Share* to);
 DeclaredShare DecodeShare(const v1::Share& share);

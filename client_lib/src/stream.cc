@@ -37,6 +37,10 @@ Status Stream::Forked() {
 
 Result<std::shared_ptr<Stream>> Stream::Open(std::unique_ptr<Call> call,
                                              const SessionOptions& options) {
+  if (Status status = CheckText("SessionOptions::name", options.name); !status.ok()) return status;
+  if (Status status = CheckText("SessionOptions::device", options.device); !status.ok()) {
+    return status;
+  }
   if (Status status = CheckShare(options.share); !status.ok()) return status;
   // A forked child leaves it as it is: its locks and sleepers are those of threads that only the
   // parent has.

@@ -52,6 +52,7 @@ Result<std::shared_ptr<JobRecord>> Stream::SubmitEncoded(v1::ClientMessage& mess
                                                          std::shared_ptr<TemplateRecord> made_from,
                                                          const SubmitOptions& options,
                                                          Deadline called) {
+  if (Status status = CheckText("SubmitOptions::tag", options.tag); !status.ok()) return status;
   v1::Submit* submit = message.mutable_submit();
   submit->set_queue(options.queue);
   submit->set_deadline_ns(options.deadline.count());

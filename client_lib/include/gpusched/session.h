@@ -35,7 +35,7 @@ struct DeclaredShare {
 };
 
 struct SessionOptions {
-  std::string name = {};        // a label for people, need not be unique
+  std::string name = {};        // a label for people, UTF-8, need not be unique
   std::string device = "auto";  // uuid, index, or "auto": the least loaded with room
   DeclaredShare share = {};
   std::uint64_t memory = 0;  // bytes it may allocate; 0: the daemon's default

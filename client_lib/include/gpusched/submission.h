@@ -50,7 +50,7 @@ enum class WhenFull : std::uint8_t {
 struct SubmitOptions {
   std::uint32_t queue = 0;
   Duration deadline{0};  // from the call of Submit; zero: the session's latency target
-  std::string tag = {};  // for people
+  std::string tag = {};  // for people, UTF-8
   WhenFull when_full = WhenFull::kWait;
   bool skip_if_late = false;  // not worth running if it cannot be on time; counts as missed
   // Called once, on a thread of the library's that is the session's own, with what Wait would

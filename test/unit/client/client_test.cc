@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fake_daemon.h"
+#include "gpusched/utf8.h"
 
 namespace gpusched::test {
 namespace {
@@ -104,6 +105,48 @@ TEST(OpenSession, WhatTheWireCannotCarryIsRefusedHere) {
   const auto client = Client::Connect({.endpoint = daemon.endpoint()});
   EXPECT_EQ(client->OpenSession({.share = {.weight = 0}}).status().reason(), reason::kBadShare);
   EXPECT_EQ(client->OpenSession({.share = {.max = 0}}).status().reason(), reason::kBadShare);
+}
+
+// What stands beside each: RFC 3629, sections 3 and 4.
+TEST(Text, OnlyUtf8IsUtf8) {
+  for (const char* good : {"", "plain", "gr\xC3\xBC\xC3\x9F", "\xE2\x82\xAC", "\xED\x9F\xBF",
+                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_FALSE(FirstNotUtf8(good)) << good;
+  }
+  for (const char* bad : {"ab\xFF", "ab\x80" /* no lead */, "ab\xC0\xAF" /* overlong */,
+                          "ab\xE0\x9F\xBF" /* overlong */, "ab\xF0\x8F\xBF\xBF" /* overlong */,
+                          "ab\xED\xA0\x80" /* surrogate */, "ab\xF4\x90\x80\x80" /* U+110000 */,
+                          "ab\xE2\x82" /* torn */, "ab\xE2\x82g"}) {
+    EXPECT_EQ(FirstNotUtf8(bad), std::size_t{2}) << bad;
+  }
+}
+
+TEST(OpenSession, TextThatIsNotUtf8IsRefusedHereAndNamed) {
+  FakeDaemon daemon;
+  const auto client = Client::Connect({.endpoint = daemon.endpoint()});
+  const Status name = client->OpenSession({.name = "a\xFF"}).status();
+  EXPECT_EQ(name.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(name.message(), HasSubstr("SessionOptions::name is not UTF-8 from its byte 1"));
+  const Status device = client->OpenSession({.device = "\xFE"}).status();
+  EXPECT_EQ(device.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(device.message(), HasSubstr("SessionOptions::device"));
+  EXPECT_TRUE(client->OpenSession({.name = "gr\xC3\xBC\xC3\x9F"}).ok());
+}
+
+TEST(Submit, TextThatIsNotUtf8IsRefusedAndTheSessionGoesOn) {
+  Fixture f({.window_jobs = 1});
+  const Template once = *f.session->RegisterTemplate(f.OneLaunch());
+  for (const Status& status : {f.session->Submit(f.OneLaunch(), {.tag = "bad\xff\xfetag"}).status(),
+                               f.session->Submit(once, {.tag = "bad\xff\xfetag"}).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.reason(), reason::kBadParameter);
+    EXPECT_THAT(status.message(), HasSubstr("SubmitOptions::tag is not UTF-8 from its byte 3"));
+  }
+  EXPECT_FALSE(f.session->Submit(Job().Launch("sca\xFF", {1}, {1})).ok());
+  // The only place in the window is free.
+  auto job = f.session->Submit(f.OneLaunch(), {.tag = "gr\xC3\xBC", .when_full = WhenFull::kFail});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_TRUE(job->Wait().ok());
 }
 
 TEST(OpenSession, TooLargeAGreetingIsRefusedHere) {
