@@ -61,12 +61,14 @@ bool Scheduler::Core::ReconsiderCurrent() {
   switch (decision.kind) {
     case Decision::Kind::kKeep: return true;
     case Decision::Kind::kRun:
-      if (decision.session == slice.report.session) {
-        slice.report.granted = slice.used + decision.length;
-        slice.report.rescue = decision.rescue;
-        return true;
+      if (decision.session != slice.report.session) break;
+      if (decision.rescue != slice.report.rescue) {
+        // What follows is of another nature: it gets a slice of its own.
+        StopSlice(SliceEnd::kExpired);
+        return false;
       }
-      break;
+      slice.report.granted = slice.used + decision.length;
+      return true;
     case Decision::Kind::kIdle: break;
   }
   StopSlice(SliceEnd::kPreempted);
