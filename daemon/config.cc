@@ -21,15 +21,15 @@ class Reader {
  public:
   explicit Reader(const Overrides& overrides) : overrides_(overrides) {}
 
-  ReadConfig Read(const std::string& text) {
-    YAML::Node document;
+  ReadConfig Read(const std::optional<std::string>& text) {
+    std::vector<YAML::Node> documents;
     try {
-      document = YAML::Load(text);
+      if (text) documents = YAML::LoadAll(*text);
     } catch (const YAML::Exception& broken) {
       Fault("", broken.msg, broken.mark);
       return std::move(read_);
     }
-    if (!document.IsNull()) ReadDocument(document);
+    if (text) ReadFirst(documents);
     Override();
     CheckPolicy();
     CheckDevice();
@@ -44,6 +44,16 @@ class Reader {
 
   void Fault(const std::string& key, const std::string& message, const YAML::Mark& mark) {
     read_.faults.push_back({key, message, mark.line + 1, mark.column + 1});
+  }
+
+  void ReadFirst(const std::vector<YAML::Node>& documents) {
+    if (documents.empty() || documents.front().IsNull()) {
+      return Fault("version", "is missing, the document is empty; write version: 1", YAML::Mark());
+    }
+    ReadDocument(documents.front());
+    if (documents.size() > 1) {
+      Fault("", "a second document follows after ---; a file holds one", documents[1].Mark());
+    }
   }
 
   void ReadDocument(const YAML::Node& document) {
@@ -95,8 +105,10 @@ class Reader {
     }
   }
 
-  static std::string UnknownKey(const std::string& name) {
+  // A section's keys are listed once.
+  std::string UnknownKey(const std::string& name) {
     const std::string section = name.substr(0, name.find('.') + 1);
+    if (!listed_.insert(section).second) return "is no key";
     std::string known;
     for (const ConfigKey& key : ConfigKeys()) {
       if (!section.empty() && !key.name.starts_with(section)) continue;
@@ -207,11 +219,12 @@ class Reader {
   const Overrides& overrides_;
   ReadConfig read_;
   std::map<std::string, YAML::Mark> marks_;
+  std::set<std::string> listed_;  // sections
 };
 
 }  // namespace
 
-ReadConfig Read(const std::string& text, const Overrides& overrides) {
+ReadConfig Read(const std::optional<std::string>& text, const Overrides& overrides) {
   return Reader(overrides).Read(text);
 }
 

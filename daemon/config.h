@@ -60,8 +60,9 @@ struct ReadConfig {
   Config config;
   std::vector<ConfigFault> faults;  // empty: the configuration is valid
 };
-// All faults at once, in the order of the document; `text` "": all defaults.
-ReadConfig Read(const std::string& text, const Overrides& overrides);
+// All faults at once, in the order of the document. An empty document is a fault, as half a file
+// is; no document (nothing) is all defaults.
+ReadConfig Read(const std::optional<std::string>& text, const Overrides& overrides);
 
 // Keys that differ and take effect only at the next start.
 std::vector<std::string> NeedsRestart(const Config& running, const Config& next);

@@ -3,13 +3,17 @@
 
 #include "daemon.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "catalog.h"
@@ -19,12 +23,16 @@
 #include "executor/executor.h"
 #include "file_watch.h"
 #include "gpusched/reasons.h"
+#include "gpusched/units.h"
 #include "rpc/admin_server.h"
 #include "rpc/session_server.h"
 #include "telemetry/log.h"
 
 namespace gpusched::daemon {
 namespace {
+
+// A configuration has a few kilobytes.
+constexpr std::size_t kFileBytes = 1 << 20;
 
 std::string AllOf(const std::vector<ConfigFault>& faults) {
   std::string text;
@@ -37,16 +45,31 @@ Status FaultStatus(const std::string& path, const std::vector<ConfigFault>& faul
                 (path.empty() ? "" : path + ": ") + AllOf(faults));
 }
 
+// A FIFO would be waited for, a folder reads as empty, a device never ends.
 Result<std::string> ReadFile(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (file && text) return text.str();
-  // An empty file leaves the stream failed, too.
-  if (file.is_open() && text.str().empty()) return std::string();
-  return Status(StatusCode::kNotFound, reason::kBadConfiguration,
-                "cannot read the configuration file " + path);
+  const auto failed = [&path](const std::string& why) {
+    return Status(StatusCode::kNotFound, reason::kBadConfiguration,
+                  "cannot read the configuration file " + path + ": " + why);
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return failed(std::strerror(errno));
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd,
+                                                                [](const int* at) { close(*at); });
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return failed(std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return failed("it is no regular file");
+  std::string text(kFileBytes + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = read(fd, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > kFileBytes) return failed("it has more than " + FormatBytes(kFileBytes));
+  text.resize(size);
+  return text;
 }
 
 const Status& Stopping() {
@@ -84,7 +107,7 @@ class Daemon::Parts {
   mutable std::mutex mutex_;
   Config config_;
   std::string applied_text_;
-  std::string refused_text_;  // complained about already
+  std::optional<std::string> refused_text_;  // complained about already
 
   boost::asio::io_context events_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> working_;
@@ -99,12 +122,16 @@ class Daemon::Parts {
 };
 
 Status Daemon::Parts::Start() {
-  Result<std::string> text = ReadFile(options_.config_path);
-  if (!text.ok()) return text.status();
-  ReadConfig read = Read(*text, options_.overrides);
+  std::optional<std::string> text;
+  if (!options_.config_path.empty()) {
+    Result<std::string> file = ReadFile(options_.config_path);
+    if (!file.ok()) return file.status();
+    text = *std::move(file);
+  }
+  ReadConfig read = Read(text, options_.overrides);
   if (!read.faults.empty()) return FaultStatus(options_.config_path, read.faults);
   config_ = std::move(read.config);
-  applied_text_ = *std::move(text);
+  applied_text_ = text.value_or("");
   if (Status opened = telemetry::OpenLog(config_.log.level, config_.log.file); !opened.ok()) {
     return opened;
   }
@@ -208,7 +235,7 @@ rpc::ReloadReport Daemon::Parts::Reload(const std::string& who, bool only_if_cha
     return report;
   }
   applied_text_ = *std::move(text);
-  refused_text_.clear();
+  refused_text_.reset();
   return Apply(std::move(read.config), who);
 }
 

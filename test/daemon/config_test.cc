@@ -18,11 +18,22 @@ std::vector<std::string> Faults(const std::string& text, const Overrides& overri
   return faults;
 }
 
-TEST(Configuration, AnEmptyOneIsAllDefaults) {
-  const ReadConfig read = Read("", {});
+TEST(Configuration, NoneIsAllDefaults) {
+  const ReadConfig read = Read(std::nullopt, {});
   EXPECT_THAT(read.faults, IsEmpty());
   EXPECT_EQ(read.config.policy.kind, "round_robin");
   EXPECT_EQ(read.config.drain_timeout, std::chrono::seconds(10));
+}
+
+// A file that was truncated before it was written must not take a device's policy away.
+TEST(Configuration, AnEmptyOneIsRefused) {
+  for (const char* text : {"", "\n", "# version: 1\n", "---\n", "~\n"}) {
+    EXPECT_THAT(Faults(text), ElementsAre(HasSubstr("version: is missing"))) << text;
+  }
+}
+
+TEST(Configuration, OneFileIsOneDocument) {
+  EXPECT_THAT(Faults("version: 1\n---\nversion: 1\n"), ElementsAre(HasSubstr("line 3")));
 }
 
 TEST(Configuration, EveryKeyIsRead) {
@@ -79,7 +90,7 @@ TEST(Configuration, FlagsWin) {
   EXPECT_EQ(read.config.device.preemption_bound, std::chrono::milliseconds(2));
   flags.policy = "fifo";
   flags.devices = 40;
-  EXPECT_THAT(Faults("", flags), SizeIs(2));
+  EXPECT_THAT(Read(std::nullopt, flags).faults, SizeIs(2));
 }
 
 TEST(Configuration, KeysThatNeedARestartAreNamed) {
