@@ -83,9 +83,22 @@ PolicyAnswer<PolicyRecord> PolicyControl::Apply(const PolicyChange& change) {
   if (change.kind.empty()) parameters.insert(before.parameters.begin(), before.parameters.end());
   BuiltPolicy built = BuildPolicy(kind, parameters);
   if (!built.ok()) return {{}, FaultOf(kind, built)};
-  PolicyRecord record = Install(std::move(built), change.source, "", before.generation + 1);
-  if (change.lasts > Duration::zero()) SetExpiry(record, change.lasts, before);
-  return {record, {}};
+  const bool keeps_term = change.kind.empty() && change.lasts == Duration::zero();
+  Term term = keeps_term ? term_ : Term{};
+  if (change.lasts > Duration::zero()) {
+    const auto lasts =
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(change.lasts);
+    term = {executor::Now() + change.lasts, executor::WallClock() + lasts};
+    beneath_.push_back({before, term_});
+    // What ends before this one does is never gone back to.
+    std::erase_if(beneath_, [&](const Beneath& at) { return at.term.ends <= term.ends; });
+    if (beneath_.size() > kHistory) beneath_.erase(beneath_.begin() + 1);
+  } else if (!keeps_term) {
+    beneath_.clear();
+  }
+  Install(std::move(built), change.source, "", before.generation + 1);
+  SetTerm(term);
+  return {history_.back(), {}};
 }
 
 // One instance per executor, each replaced between two of its decisions.
@@ -108,26 +121,29 @@ PolicyRecord PolicyControl::Install(BuiltPolicy built, const std::string& source
   return history_.back();
 }
 
-void PolicyControl::SetExpiry(PolicyRecord& record, Duration lasts, const PolicyRecord& before) {
-  record.expires = executor::WallClock() +
-                   std::chrono::duration_cast<std::chrono::system_clock::duration>(lasts);
-  history_.back().expires = record.expires;
-  boost::asio::post(events_, [this, lasts, generation = record.generation, before] {
-    // The newest expiry is the only one that can still matter.
+void PolicyControl::SetTerm(const Term& term) {
+  term_ = term;
+  history_.back().expires = term.shown;
+  boost::asio::post(events_, [this, ends = term.ends] {
+    expiry_.reset();
+    if (ends == kNever) return;
     expiry_ = std::make_shared<boost::asio::steady_timer>(events_);
-    expiry_->expires_after(lasts);
-    expiry_->async_wait([this, generation, before](const boost::system::error_code& error) {
-      if (!error) Expire(generation, before.kind, before.canonical, before.generation);
+    expiry_->expires_after(ends - executor::Now());
+    expiry_->async_wait([this, ends](const boost::system::error_code& error) {
+      if (!error) Expire(ends);
     });
   });
 }
 
-void PolicyControl::Expire(std::uint64_t generation, const std::string& kind,
-                           const std::string& canonical, std::uint64_t back_to) {
+void PolicyControl::Expire(Time ends) {
   const std::lock_guard lock(mutex_);
-  if (stopped_ || history_.back().generation != generation) return;  // replaced meanwhile
-  Install(BuildPolicy(kind, canonical), "expiry, back to generation " + std::to_string(back_to), "",
-          generation + 1);
+  if (stopped_ || term_.ends != ends) return;  // replaced meanwhile
+  const Beneath back = std::move(beneath_.back());
+  beneath_.pop_back();
+  Install(BuildPolicy(back.record.kind, back.record.canonical),
+          "expiry, back to generation " + std::to_string(back.record.generation), "",
+          history_.back().generation + 1);
+  SetTerm(back.term);
 }
 
 PolicyAnswer<PolicyRecord> PolicyControl::RollBack(std::uint64_t generation,
@@ -148,10 +164,11 @@ PolicyAnswer<PolicyRecord> PolicyControl::RollBack(std::uint64_t generation,
                                     std::to_string(history_.back().generation)));
   }
   const std::uint64_t back_to = target->generation;
-  return {Install(BuildPolicy(target->kind, target->parameters),
-                  source + ", roll-back to " + std::to_string(back_to), "",
-                  history_.back().generation + 1),
-          {}};
+  Install(BuildPolicy(target->kind, target->parameters),
+          source + ", roll-back to " + std::to_string(back_to), "", history_.back().generation + 1);
+  beneath_.clear();
+  SetTerm({});
+  return {history_.back(), {}};
 }
 
 PolicyRecord PolicyControl::current() const {
@@ -189,7 +206,10 @@ void PolicyControl::Ejected(std::uint32_t device, const core::PolicyEjected& eje
     // A change crossed the ejection, which used up its generation on that device.
     Install(BuildPolicy(current.kind, current.parameters), current.source,
             "applied again: an ejection came between", ejected.now.generation + 1);
+  } else {
+    return;
   }
+  SetTerm(term_);  // what was to end still does
 }
 
 void PolicyControl::Stop() {

@@ -46,8 +46,10 @@ struct PolicyFault {
 struct PolicyChange {
   std::string kind;  // "": the kind in force, its other parameters kept
   ParameterText parameters;
-  std::string etag;   // "": whatever is in force
-  Duration lasts{0};  // 0: stays; else what was in force comes back after it
+  std::string etag;  // "": whatever is in force
+  // 0: stays, or, where only parameters change, as long as what is in force; else what was in force
+  // comes back after it, for what is left of its own time.
+  Duration lasts{0};
   std::string source;
 };
 
@@ -89,9 +91,14 @@ class PolicyControl {
  private:
   PolicyRecord Install(BuiltPolicy built, const std::string& source, const std::string& note,
                        std::uint64_t generation);
-  void Expire(std::uint64_t generation, const std::string& kind, const std::string& canonical,
-              std::uint64_t back_to);
-  void SetExpiry(PolicyRecord& record, Duration lasts, const PolicyRecord& before);
+  // How long a value is in force.
+  struct Term {
+    Time ends = kNever;  // it stays
+    std::chrono::system_clock::time_point shown{};
+  };
+  // Of the value in force.
+  void SetTerm(const Term& term);
+  void Expire(Time ends);
   void Remember(PolicyRecord record);
 
   std::vector<executor::Executor*> executors_;
@@ -102,7 +109,15 @@ class PolicyControl {
   std::deque<PolicyRecord> history_;  // oldest first, never empty
   std::string file_kind_, file_canonical_;
   std::uint64_t boot_ = 0;  // tells etags of this daemon's life from an earlier one's
-  std::shared_ptr<boost::asio::steady_timer> expiry_;
+  Term term_;               // of the value in force
+  // What a value with an end goes back to; under that, what that goes back to. Each ends later than
+  // what is above it, and the first one stays.
+  struct Beneath {
+    PolicyRecord record;
+    Term term;
+  };
+  std::vector<Beneath> beneath_;
+  std::shared_ptr<boost::asio::steady_timer> expiry_;  // the event thread's
   bool stopped_ = false;
 };
 
