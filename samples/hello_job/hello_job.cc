@@ -1,6 +1,4 @@
 // The first program: one job that copies in, launches and copies out, with its result checked.
-//
-// Usage: hello_job [ENDPOINT [DEVICE]]
 #include <gpusched/client.h>
 #include <gpusched/units.h>
 
@@ -8,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -25,6 +24,11 @@ __kernel void saxpy(float a, __global const float* x, __global float* y, uint n)
 
 // The virtual device computes nothing: it keeps bytes and takes time, here 4,096 blocks of 0.5 us.
 constexpr char kVirtual[] = "kernel saxpy time_per_block=500ns parameters=f32,buffer,buffer,u32\n";
+
+constexpr char kUsage[] =
+    "hello_job [ENDPOINT [DEVICE]]: one job, there and back, with its result checked\n"
+    "  ENDPOINT  unix:/path or host:port; default: GPUSCHED_ENDPOINT\n"
+    "  DEVICE    uuid, index or auto (auto)\n";
 
 struct Failed {
   std::string why;
@@ -103,6 +107,11 @@ int Run(const std::string& endpoint, const std::string& device) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool help = argc > 1 && std::string_view(argv[1]) == "--help";
+  if (help || argc > 3 || (argc > 1 && argv[1][0] == '-')) {
+    std::fputs(kUsage, help ? stdout : stderr);
+    return help ? 0 : 2;
+  }
   try {
     return Run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "auto");
   } catch (const Failed& failed) {

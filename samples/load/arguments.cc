@@ -55,9 +55,11 @@ const char* Usage() {
          "  --uncuttable        it cannot be preempted between blocks\n"
          "  --rate N            requests per second at random instants (Poisson), whatever "
          "happens;\n"
-         "                      without it, --outstanding N (2) are kept waiting or running\n"
+         "                      without it, --outstanding N (2) are kept waiting or running,\n"
+         "                      as many as a session may have at most\n"
          "  --seconds N         how long (10)\n"
-         "  --seed N            of the random instants (1)\n";
+         "  --seed N            of the random instants (1)\n"
+         "Exit status: 0, 1 if the daemon was lost or ended the session, 2 for a wrong option\n";
 }
 
 Result<Arguments> Parse(int argc, char** argv) {

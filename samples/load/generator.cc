@@ -26,9 +26,11 @@ void Count(const Sent& sent, const gpusched::Result<gpusched::JobReport>& report
            Outcome& outcome) {
   if (!report.ok() || report->outcome != gpusched::Outcome::kDone) {
     ++outcome.failed;
-    if (outcome.first_error.ok()) {
-      outcome.first_error = report.ok() ? report->why : report.status();
-    }
+    const gpusched::Status why = report.ok() ? report->why : report.status();
+    if (outcome.first_error.ok()) outcome.first_error = why;
+    // A job that is only late may still come; no other failure goes away by sending more.
+    const bool lasting = !report.ok() && why.reason() != gpusched::reason::kWaitTimedOut;
+    if (lasting && outcome.broke_off.ok()) outcome.broke_off = why;
     return;
   }
   outcome.latencies.push_back(sent.late_start + report->total);
@@ -46,7 +48,10 @@ std::optional<Sent> Send(gpusched::Session& session, const gpusched::Template& r
       session.Submit(request, {.when_full = when_full});
   if (submission.ok()) return Sent{*std::move(submission), late_start};
   ++outcome.refused;
-  if (outcome.first_error.ok()) outcome.first_error = submission.status();
+  const gpusched::Status& why = submission.status();
+  if (outcome.first_error.ok()) outcome.first_error = why;
+  // A full window has room again later.
+  if (why.code() != gpusched::StatusCode::kResourceExhausted) outcome.broke_off = why;
   return std::nullopt;
 }
 
@@ -107,9 +112,9 @@ Outcome RunOpenLoop(const Arguments& arguments, gpusched::Session& session,
   std::exponential_distribution<double> gap(arguments.rate);
   Outcome sender, collected;
   Collector collector(collected);
-  const Clock::time_point end = Clock::now() + arguments.length;
-  Clock::time_point next = Clock::now();
-  for (;;) {
+  const Clock::time_point start = Clock::now(), end = start + arguments.length;
+  Clock::time_point next = start;
+  while (sender.broke_off.ok()) {
     next += gpusched::Duration(static_cast<std::int64_t>(gap(random) * 1e9));
     if (next > end) break;
     std::this_thread::sleep_until(next);
@@ -117,9 +122,11 @@ Outcome RunOpenLoop(const Arguments& arguments, gpusched::Session& session,
     if (sent) collector.Add(std::move(*sent));
   }
   collector.Finish();
+  collected.elapsed = Clock::now() - start;
   collected.sent = sender.sent;
   collected.refused = sender.refused;
   if (!sender.first_error.ok()) collected.first_error = sender.first_error;
+  if (!sender.broke_off.ok()) collected.broke_off = sender.broke_off;
   return collected;
 }
 
@@ -127,21 +134,23 @@ Outcome RunClosedLoop(const Arguments& arguments, gpusched::Session& session,
                       const gpusched::Template& request) {
   Outcome outcome;
   std::deque<Sent> out;
-  const Clock::time_point end = Clock::now() + arguments.length;
-  while (Clock::now() < end) {
-    while (out.size() < arguments.outstanding) {
-      std::optional<Sent> sent =
-          Send(session, request, Clock::now(), gpusched::WhenFull::kWait, outcome);
-      if (!sent) return outcome;
-      out.push_back(std::move(*sent));
-    }
-    const auto report = out.front().submission.Wait(kGrace + arguments.length);
-    Count(out.front(), report, outcome);
+  const Clock::time_point start = Clock::now(), end = start + arguments.length;
+  const auto count_oldest = [&] {
+    const gpusched::Duration patience = end + kGrace - Clock::now();
+    Count(out.front(), out.front().submission.Wait(patience), outcome);
     out.pop_front();
-    // A session that has ended answers at once, for ever.
-    if (!report.ok()) return outcome;
+  };
+  while (outcome.broke_off.ok() && Clock::now() < end) {
+    if (out.size() == arguments.outstanding) {
+      count_oldest();
+      continue;
+    }
+    std::optional<Sent> sent =
+        Send(session, request, Clock::now(), gpusched::WhenFull::kWait, outcome);
+    if (sent) out.push_back(std::move(*sent));
   }
-  for (Sent& sent : out) Count(sent, sent.submission.Wait(kGrace), outcome);
+  while (!out.empty()) count_oldest();
+  outcome.elapsed = Clock::now() - start;
   return outcome;
 }
 

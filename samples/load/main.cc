@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "arguments.h"
 #include "generator.h"
@@ -21,14 +22,14 @@ std::string Percentile(const std::vector<gpusched::Duration>& sorted, double per
 
 void Show(const Arguments& arguments, Outcome outcome) {
   std::sort(outcome.latencies.begin(), outcome.latencies.end());
-  const double seconds = static_cast<double>(arguments.length.count()) / 1e9;
+  const double seconds = static_cast<double>(outcome.elapsed.count()) / 1e9;
   std::printf(
       "%s: %llu sent, %zu done, %llu refused, %llu failed or unfinished; %.1f done a second\n",
       arguments.session.name.c_str(), static_cast<unsigned long long>(outcome.sent),
       outcome.latencies.size(), static_cast<unsigned long long>(outcome.refused),
       static_cast<unsigned long long>(outcome.failed),
       static_cast<double>(outcome.latencies.size()) / seconds);
-  if (!outcome.first_error.ok()) {
+  if (!outcome.first_error.ok() && outcome.first_error.reason() != outcome.broke_off.reason()) {
     std::printf("  first error: %s\n", outcome.first_error.ToString().c_str());
   }
   if (outcome.latencies.empty()) return;
@@ -49,7 +50,7 @@ void Show(const Arguments& arguments, Outcome outcome) {
               100.0 * static_cast<double>(on_time) / static_cast<double>(outcome.sent));
 }
 
-gpusched::Status Run(const Arguments& arguments) {
+gpusched::Status Run(Arguments arguments) {
   auto client = gpusched::Client::Connect({.endpoint = arguments.endpoint});
   if (!client.ok()) return client.status();
   auto session = client->OpenSession(arguments.session);
@@ -68,9 +69,19 @@ gpusched::Status Run(const Arguments& arguments) {
   auto request = session->RegisterTemplate(
       gpusched::Job().Launch(module->kernel("work"), {arguments.blocks}, {1}));
   if (!request.ok()) return request.status();
-  Show(arguments, arguments.rate > 0 ? RunOpenLoop(arguments, *session, *request)
-                                     : RunClosedLoop(arguments, *session, *request));
-  return gpusched::Status::Ok();
+  const std::uint32_t most = session->window().jobs;
+  if (arguments.rate == 0 && arguments.outstanding > most) {
+    std::fprintf(stderr,
+                 "load: --outstanding %u is more than a session may have: %u are kept outstanding "
+                 "(sessions.window_jobs)\n",
+                 arguments.outstanding, most);
+    arguments.outstanding = most;
+  }
+  Outcome outcome = arguments.rate > 0 ? RunOpenLoop(arguments, *session, *request)
+                                       : RunClosedLoop(arguments, *session, *request);
+  gpusched::Status broke_off = outcome.broke_off;
+  Show(arguments, std::move(outcome));
+  return broke_off;
 }
 
 int Main(int argc, char** argv) {

@@ -221,7 +221,7 @@ class FakeDaemon::Service : public v1::Sessions::Service {
       welcome->set_version(1);
       welcome->set_session(++last_session_);
       welcome->mutable_device()->set_uuid("fake-0");
-      welcome->mutable_device()->set_backend("fake");
+      welcome->mutable_device()->set_backend(options.backend);
       welcome->set_window_jobs(options.window_jobs);
       welcome->set_window_bytes(options.window_bytes);
       welcome->mutable_share()->set_weight(100);
@@ -260,7 +260,10 @@ class FakeDaemon::Service : public v1::Sessions::Service {
       for (std::size_t end; !text.empty();
            text.erase(0, end == std::string::npos ? end : end + 1)) {
         end = text.find('\n');
-        loaded->add_kernels()->set_name(text.substr(0, end));
+        // A line is a name, or as the virtual device reads it: "kernel NAME ...".
+        std::string name = text.substr(0, end);
+        if (name.starts_with("kernel ")) name = name.substr(7, name.find(' ', 7) - 7);
+        loaded->add_kernels()->set_name(name);
       }
     });
   }

@@ -20,6 +20,7 @@ struct FakeDaemonOptions {
   std::uint64_t window_bytes = 64 << 20;
   std::uint64_t memory = 1 << 30;  // an allocation beyond it is refused
   bool hold_jobs = false;
+  std::string backend = "fake";
   Status refuse_hello = {};     // not OK: the answer to every greeting
   Status refuse_share = {};     // likewise to every change of share
   Status refuse_template = {};  // likewise to every template, whose jobs are refused too
