@@ -20,17 +20,7 @@ int Fail(const Terminal& terminal, const Status& status, const admin::FieldError
     std::printf("%s\n", Json(status, fields).c_str());
     return 1;
   }
-  std::fprintf(stderr, "gpuschedctl: %s\n", status.ToString().c_str());
-  for (const admin::FieldError& field : fields) {
-    // The message may have said it already, but for the place.
-    if (field.line == 0 && status.message().find(field.message) != std::string::npos) continue;
-    std::string place;
-    if (field.line > 0) {
-      place =
-          " (line " + std::to_string(field.line) + ", column " + std::to_string(field.column) + ")";
-    }
-    std::fprintf(stderr, "  %s%s: %s\n", field.field.c_str(), place.c_str(), field.message.c_str());
-  }
+  std::fprintf(stderr, "gpuschedctl: %s\n", FailureWords(status, fields).c_str());
   return 1;
 }
 
@@ -79,23 +69,6 @@ int ShowPolicy(Terminal& terminal, const Result<admin::Policy>& policy,
   if (!policy) return Fail(terminal, policy.status(), fields);
   Print(terminal.json ? Json(*policy) + "\n" : PolicyText(*policy));
   return 0;
-}
-
-// "weighted_share window=200ms" -> a kind and its parameters.
-Status ParsePolicy(const std::vector<std::string>& words, std::string* kind,
-                   admin::Parameters* parameters) {
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) {
-      (*parameters)[word.substr(0, equals)] = word.substr(equals + 1);
-    } else if (kind->empty()) {
-      *kind = word;
-    } else {
-      return Status(StatusCode::kInvalidArgument, reason::kBadParameter,
-                    "'" + word + "' is no key=value, and the kind was given as '" + *kind + "'");
-    }
-  }
-  return Status::Ok();
 }
 
 int ShowTouched(Terminal& terminal, const Result<std::vector<admin::Session>>& touched,

@@ -10,6 +10,7 @@
 #include "ctl/commands.h"
 #include "ctl/json.h"
 #include "gpusched/units.h"
+#include "gpusched/utf8.h"
 
 namespace gpusched::ctl {
 namespace {
@@ -126,13 +127,32 @@ void AddCommands(CLI::App& app, Options& options, Command& command) {
       [&] { command = [&](Terminal& terminal) { return Slices(terminal, options.count); }; });
 }
 
+// The first word that is neither a command nor an option; "" if there is none.
+std::string Unknown(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  return words.empty() ? "" : words.front();
+}
+
 int Main(int argc, char** argv) {
   Options options;
   Command command;
   CLI::App app("Watches and steers gpuschedd.", "gpuschedctl");
   AddCommands(app, options, command);
+  for (int i = 1; i < argc; ++i) {
+    // What the wire cannot carry would end as a lost connection.
+    if (!FirstNotUtf8(argv[i])) continue;
+    std::fprintf(stderr, "gpuschedctl: argument %d is not UTF-8\n", i);
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 misses the subcommand before it looks at what stands in its place.
+    const std::string unknown = Unknown(app);
+    if (unknown.empty()) return app.exit(error), kUsage;
+    std::fprintf(stderr, "gpuschedctl: '%s' is no command\nRun with --help for more information.\n",
+                 unknown.c_str());
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <ctime>
 
+#include "gpusched/reasons.h"
 #include "gpusched/units.h"
+#include "gpusched/utf8.h"
 
 namespace gpusched::ctl {
 namespace {
@@ -91,6 +93,46 @@ std::map<std::uint64_t, double> DeclaredParts(const std::vector<admin::Session>&
     for (const admin::Session* session : here) parts[session->id] = part(*session, low);
   }
   return parts;
+}
+
+Status ParsePolicy(const std::vector<std::string>& words, std::string* kind,
+                   admin::Parameters* parameters) {
+  const auto bad = [](std::string why) {
+    return Status(StatusCode::kInvalidArgument, reason::kBadParameter, std::move(why));
+  };
+  for (const std::string& word : words) {
+    if (FirstNotUtf8(word)) return bad("a word of the policy is not UTF-8");
+    const std::size_t equals = word.find('=');
+    if (equals == 0) return bad("'" + word + "' names no parameter before its '='");
+    if (equals != std::string::npos) {
+      const auto [at, added] = parameters->emplace(word.substr(0, equals), word.substr(equals + 1));
+      if (!added) {
+        return bad("'" + at->first + "' is given twice, as '" + at->second + "' and in '" + word +
+                   "'");
+      }
+    } else if (kind->empty()) {
+      *kind = word;
+    } else {
+      return bad("'" + word + "' is no key=value, and the kind was given as '" + *kind + "'");
+    }
+  }
+  return Status::Ok();
+}
+
+std::string FailureWords(const Status& status, const admin::FieldErrors& fields) {
+  std::string text = status.ToString();
+  const auto told = [&status](const std::string& part) {
+    return status.message().find(part) != std::string::npos;
+  };
+  for (const admin::FieldError& field : fields) {
+    std::string place;
+    if (field.line > 0) {
+      place = "line " + std::to_string(field.line) + ", column " + std::to_string(field.column);
+    }
+    if (told(field.message) && told(place) && told(field.field)) continue;
+    text += "\n  " + field.field + (place.empty() ? "" : " (" + place + ")") + ": " + field.message;
+  }
+  return text;
 }
 
 std::vector<Period> Compare(const admin::Snapshot& before, const admin::Snapshot& after) {

@@ -20,6 +20,13 @@ std::string WallClock(std::int64_t unix_ns);  // local time, "2024-05-01 13:00:0
 // "slice=1ms window=100ms"
 std::string ParameterWords(const admin::Parameters& parameters);
 
+// "weighted_share window=200ms" -> a kind and its parameters. INVALID_ARGUMENT where a word is
+// neither, a key is empty or given twice, or text is not UTF-8.
+Status ParsePolicy(const std::vector<std::string>& words, std::string* kind,
+                   admin::Parameters* parameters);
+// The failure, then a line for each fault that it does not tell itself.
+std::string FailureWords(const Status& status, const admin::FieldErrors& fields);
+
 // What a session did between two snapshots.
 struct Period {
   admin::Session session;     // as it was at the end

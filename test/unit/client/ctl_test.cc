@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -118,6 +121,49 @@ TEST(ShareWords, IgnoredFieldsStandInBrackets) {
   EXPECT_EQ(ShareWords({.weight = 70, .max = 0.5, .priority = 10, .latency_target = 20ms},
                        Weighted().honoured),
             "weight 70, max 50.0 %, (priority 10), (target 20ms)");
+}
+
+TEST(ParsePolicy, WhatIsWrongIsNamed) {
+  const auto parse = [](const std::vector<std::string>& words) {
+    std::string kind;
+    admin::Parameters parameters;
+    return ParsePolicy(words, &kind, &parameters);
+  };
+  EXPECT_TRUE(parse({"weighted_share", "window=200ms", "slice=1ms"}).ok());
+  EXPECT_TRUE(parse({"window=a=b"}).ok());
+  EXPECT_THAT(parse({"weighted_share", "=3"}).message(), HasSubstr("'=3' names no parameter"));
+  EXPECT_THAT(parse({"window=200ms", "window=300ms"}).message(),
+              HasSubstr("'window' is given twice"));
+  EXPECT_THAT(parse({"round_robin", "weighted_share"}).message(), HasSubstr("'weighted_share'"));
+  EXPECT_EQ(parse({"a\xFF=1"}).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(FailureWords, AFaultIsToldOnce) {
+  const Status status(StatusCode::kInvalidArgument, "BAD", "line 3, column 1: foo: is no key");
+  EXPECT_EQ(FailureWords(status, {{"foo", "is no key", 3, 1}}),
+            "INVALID_ARGUMENT (BAD): line 3, column 1: foo: is no key");
+  // Another key with the same fault, another place of the same key.
+  EXPECT_EQ(FailureWords(status, {{"bar", "is no key", 4, 1}}),
+            "INVALID_ARGUMENT (BAD): line 3, column 1: foo: is no key\n"
+            "  bar (line 4, column 1): is no key");
+  EXPECT_THAT(FailureWords(status, {{"foo", "is no key", 0, 0}}), testing::Not(HasSubstr("\n")));
+}
+
+TEST(CommandLine, AnUnknownCommandIsNamed) {
+  const auto said = [](const std::string& words) {
+    FILE* const out = popen((GPUSCHEDCTL " " + words + " 2>&1").c_str(), "r");
+    std::string text;
+    char line[1'024];
+    while (out != nullptr && std::fgets(line, sizeof line, out) != nullptr) text += line;
+    const int status = out == nullptr ? -1 : pclose(out);
+    return text + "exit " + std::to_string(WEXITSTATUS(status));
+  };
+  const auto ends_wrong = testing::EndsWith("exit 2");
+  EXPECT_THAT(said("bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
+  EXPECT_THAT(said("policy bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
+  EXPECT_THAT(said("policy"), testing::AllOf(HasSubstr("subcommand is required"), ends_wrong));
+  EXPECT_THAT(said("kill $(printf 'a\\377')"), testing::AllOf(HasSubstr("not UTF-8"), ends_wrong));
+  EXPECT_THAT(said("--help"), testing::EndsWith("exit 0"));
 }
 
 TEST(Json, EscapesAndKeepsNumbersExact) {
