@@ -16,6 +16,8 @@ namespace {
 constexpr char kDefaultEndpoint[] = "unix:/run/gpusched/admin.sock";
 // A daemon with thousands of sessions answers with megabytes.
 constexpr int kReceiveLimit = 64 << 20;
+// Errors travel in the trailers, which the daemon keeps below this.
+constexpr int kMetadataLimit = 256 << 10;
 // Long enough for a daemon that has just been started.
 constexpr std::chrono::seconds kConnectLimit{2};
 
@@ -312,6 +314,7 @@ Result<AdminClient> AdminClient::Connect(const std::string& given) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
   arguments.SetMaxReceiveMessageSize(kReceiveLimit);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMetadataLimit);
   const std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
   if (!channel->WaitForConnected(std::chrono::system_clock::now() + kConnectLimit)) {

@@ -16,6 +16,7 @@
 #include "gpusched/reasons.h"
 #include "gpusched/v1/admin.grpc.pb.h"
 #include "rpc/admin_wire.h"
+#include "rpc/cut_off.h"
 #include "rpc/endpoint.h"
 #include "rpc/health_service.h"
 #include "rpc/unix_door.h"
@@ -32,15 +33,48 @@ constexpr std::chrono::milliseconds kDefaultPeriod(1'000);
 constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::milliseconds kGoodbyeTime(200);
 
+// What a call's trailers may hold, at either end: gRPC's own 8 KiB are a dozen faults of a file,
+// and beyond them the client would read of a lost connection. The client allows as much.
+constexpr int kMetadataBytes = 256 << 10;
+// An error's message, its faults besides, and what other clients than ours show. Together, in
+// base 64, they stay far below the above.
+constexpr std::size_t kMessageBytes = 16 << 10;
+constexpr std::size_t kFaultBytes = 96 << 10;
+constexpr std::size_t kPlainMessageBytes = 1 << 10;
+
+// Cut between two characters of UTF-8.
+std::string Cut(const std::string& text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes) + " ...";
+}
+
+// As many faults as fit, and how many more there are.
+void Bound(v1::Error& error) {
+  error.set_message(Cut(error.message(), kMessageBytes));
+  std::size_t bytes = 0;
+  int kept = 0;
+  for (; kept < error.fields_size(); ++kept) {
+    bytes += error.fields(kept).ByteSizeLong();
+    if (bytes > kFaultBytes) break;
+  }
+  const int more = error.fields_size() - kept;
+  if (more == 0) return;
+  error.mutable_fields()->DeleteSubrange(kept, more);
+  error.add_fields()->set_message("and " + std::to_string(more) + " more");
+}
+
 // Every error travels as gRPC's own code and message, with the typed one as its details.
-grpc::Status Failed(const v1::Error& error) {
-  return {static_cast<grpc::StatusCode>(error.code()), error.message(), error.SerializeAsString()};
+grpc::Status Failed(v1::Error error) {
+  Bound(error);
+  return {static_cast<grpc::StatusCode>(error.code()), Cut(error.message(), kPlainMessageBytes),
+          error.SerializeAsString()};
 }
 
 grpc::Status Failed(const Status& status) {
   v1::Error error;
   EncodeError(status, error);
-  return Failed(error);
+  return Failed(std::move(error));
 }
 
 grpc::Status Failed(const control::PolicyFault& fault) {
@@ -51,7 +85,7 @@ grpc::Status Failed(const control::PolicyFault& fault) {
     row.set_field(field.field);
     row.set_message(field.message);
   }
-  return Failed(error);
+  return Failed(std::move(error));
 }
 
 ParameterText TextOf(const google::protobuf::Map<std::string, std::string>& parameters) {
@@ -163,7 +197,7 @@ class AdminService final : public v1::Admin::Service {
       row.set_line(fault.line);
       row.set_column(fault.column);
     }
-    return Failed(error);
+    return Failed(std::move(error));
   }
 
   grpc::Status PauseSessions(grpc::ServerContext* context, const v1::SessionSelector* request,
@@ -313,12 +347,16 @@ class AdminService final : public v1::Admin::Service {
 class AdminServer::Parts {
  public:
   Parts(const Options& options, control::PolicyControl& policy,
-        control::SessionDirectory& directory, std::unique_ptr<UnixDoor> door)
-      : door_(std::move(door)), service_(options, policy, directory, *door_) {}
+        control::SessionDirectory& directory, const Endpoint& endpoint,
+        std::unique_ptr<UnixDoor> door)
+      : endpoint_(endpoint.text),
+        door_(std::move(door)),
+        service_(options, policy, directory, *door_) {}
 
   Status Start() {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
     builder.RegisterService(&service_);
     builder.RegisterService(&health_);
     // With such a queue the service's own threads do not poll; see session_server.h.
@@ -336,6 +374,7 @@ class AdminServer::Parts {
     service_.Stop();
     health_.Stop();
     door_->Close();
+    const CutOff cut_off({endpoint_}, kGoodbyeTime);
     if (server_ != nullptr) server_->Shutdown(executor::WallClock() + kGoodbyeTime);
     if (unpolled_ == nullptr) return;
     unpolled_->Shutdown();
@@ -344,6 +383,7 @@ class AdminServer::Parts {
   }
 
  private:
+  const std::string endpoint_;
   std::unique_ptr<UnixDoor> door_;
   AdminService service_;
   HealthService health_{"gpusched.v1.Admin"};
@@ -363,7 +403,7 @@ Result<std::unique_ptr<AdminServer>> AdminServer::Start(const Options& options,
   }
   auto door = UnixDoor::Make(endpoint->path, options.group.empty() ? 0600 : 0660, options.group);
   if (!door.ok()) return door.status();
-  auto parts = std::make_unique<Parts>(options, policy, directory, *std::move(door));
+  auto parts = std::make_unique<Parts>(options, policy, directory, *endpoint, *std::move(door));
   if (Status started = parts->Start(); !started.ok()) return started;
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(parts)));
 }

@@ -13,6 +13,14 @@
 namespace gpusched::rpc {
 namespace {
 
+// A session that ended keeps its unread results while its client reads some of them in this time: a
+// slow one gets all, one that reads nothing does not hold the daemon's memory.
+constexpr std::chrono::seconds kUnreadTime(10);
+
+// Nobody wants the results of a session that was killed, broke a rule or hung up; those of one that
+// said goodbye, or that finished because the daemon stops, are still to be read.
+bool DropsResults(const Status& why) { return !why.ok() && why.reason() != reason::kDraining; }
+
 Status Malformed(std::string message) {
   return Status(StatusCode::kInvalidArgument, reason::kMalformedFrame, std::move(message));
 }
@@ -39,6 +47,7 @@ void AttachStream::Proceed(Step step, bool ok) {
     case Step::kRead: OnRead(ok); break;
     case Step::kWritten: OnWritten(ok); break;
     case Step::kFinished: break;
+    case Step::kUnread: OnUnread(ok); break;
     case Step::kOver: OnOver(); break;
   }
   Lock lock(mutex_);
@@ -138,6 +147,7 @@ void AttachStream::OnWritten(bool ok) {
   {
     const Lock lock(mutex_);
     writing_ = false;
+    ++written_frames_;
     results = std::exchange(result_bytes_, 0);
     if (!ok) {
       broken_ = true;
@@ -153,11 +163,29 @@ void AttachStream::OnWritten(bool ok) {
   if (results > 0) executor_->Bring(executor::ResultsSent{shared_from_this(), results});
 }
 
+void AttachStream::Ending(const Lock& lock) {
+  ending_ = true;
+  if (broken_) return;
+  written_before_alarm_ = written_frames_;
+  Started(lock);
+  alarm_.Set(host_.queue, executor::WallClock() + kUnreadTime, &unread_);
+}
+
+void AttachStream::OnUnread(bool ok) {
+  const Lock lock(mutex_);
+  if (!ok || broken_) return;  // all was over in time
+  if (written_frames_ > written_before_alarm_) return Ending(lock);
+  broken_ = true;
+  outbox_.Clear();
+  context_.TryCancel();
+}
+
 void AttachStream::OnOver() {
   {
     const Lock lock(mutex_);
     broken_ = true;
     outbox_.Clear();
+    alarm_.Cancel();
   }
   CloseSession(Status(StatusCode::kCancelled, reason::kSessionClosed, "the client's stream broke"));
 }
@@ -166,7 +194,8 @@ void AttachStream::EndWith(const Status& why) {
   {
     const Lock lock(mutex_);
     if (!ending_) {
-      ending_ = true;
+      Ending(lock);
+      if (DropsResults(why) && outbox_.holds_results()) outbox_.Clear();
       outbox_.Put(executor::ServerMessage(executor::Ended{why}));
       WriteNext(lock);
     }
@@ -186,9 +215,16 @@ void AttachStream::Send(std::vector<executor::ServerMessage>& messages) {
       messages.clear();
       return;
     }
-    ending_ = std::holds_alternative<executor::Ended>(messages.back());
+    if (const auto* ended = std::get_if<executor::Ended>(&messages.back())) {
+      Ending(lock);
+      if (DropsResults(ended->why) && outbox_.holds_results()) {
+        outbox_.Clear();
+        messages.erase(messages.begin(), messages.end() - 1);  // it may say that those are out
+      }
+    }
     if (!outbox_.Put(messages)) {
-      too_slow = ending_ = true;
+      too_slow = true;
+      if (!ending_) Ending(lock);
       outbox_.Clear();
       outbox_.Put(executor::ServerMessage(
           executor::Ended{Status(StatusCode::kResourceExhausted, reason::kClientTooSlow,

@@ -4,6 +4,7 @@
 // it. One read, one write and one frame of messages are on their way at most.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
@@ -40,7 +41,7 @@ struct StreamHost {
 class AttachStream final : public executor::SessionPort,
                            public std::enable_shared_from_this<AttachStream> {
  public:
-  enum class Step : std::uint8_t { kAccepted, kRead, kWritten, kFinished, kOver };
+  enum class Step : std::uint8_t { kAccepted, kRead, kWritten, kFinished, kUnread, kOver };
   struct Tag {
     AttachStream* stream = nullptr;
     Step step{};
@@ -62,6 +63,7 @@ class AttachStream final : public executor::SessionPort,
   void OnAccepted(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
+  void OnUnread(bool ok);
   void OnOver();
   // What is wrong with the frame that was read, or OK: it lies in `frame`.
   Status TakeFrame();
@@ -73,6 +75,8 @@ class AttachStream final : public executor::SessionPort,
   void CloseSession(const Status& why);
   void ReadNext(const Lock&);
   void WriteNext(const Lock&);
+  // SessionEnded is in the outbox; the client is given a while to read it and what is before it.
+  void Ending(const Lock&);
   void Started(const Lock&) { ++outstanding_; }
   void ReleaseIfDone(Lock& lock);
 
@@ -80,7 +84,7 @@ class AttachStream final : public executor::SessionPort,
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   Tag accepted_{this, Step::kAccepted}, read_{this, Step::kRead}, written_{this, Step::kWritten},
-      finished_{this, Step::kFinished}, over_{this, Step::kOver};
+      finished_{this, Step::kFinished}, unread_{this, Step::kUnread}, over_{this, Step::kOver};
   grpc::ByteBuffer incoming_;
   executor::Executor* executor_ = nullptr;  // since Hello; the poller's
   bool said_hello_ = false, said_goodbye_ = false;
@@ -93,6 +97,8 @@ class AttachStream final : public executor::SessionPort,
   int outstanding_ = 0;             // tags
   bool writing_ = false;
   bool ending_ = false;  // SessionEnded is in the outbox: nothing follows it
+  grpc::Alarm alarm_;    // since then
+  std::uint64_t written_frames_ = 0, written_before_alarm_ = 0;
   bool last_ = false;    // it is in the frame being written
   bool broken_ = false;  // nothing can be read or written any more
   bool finishing_ = false;

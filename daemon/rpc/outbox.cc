@@ -27,6 +27,13 @@ void Outbox::Clear() {
   piece_offset_ = result_offset_ = 0;
 }
 
+bool Outbox::holds_results() const {
+  return std::any_of(waiting_.begin() + static_cast<std::ptrdiff_t>(first_), waiting_.end(),
+                     [](const executor::ServerMessage& message) {
+                       return std::holds_alternative<executor::JobResult>(message);
+                     });
+}
+
 Outbox::Filled Outbox::Fill(v1::ServerFrame& frame) {
   frame.Clear();
   Filled filled;

@@ -25,6 +25,8 @@ class Outbox {
   // Forgets everything.
   void Clear();
   bool empty() const { return first_ == waiting_.size(); }
+  // Bytes of results wait.
+  bool holds_results() const;
 
   struct Filled {
     std::uint64_t result_bytes = 0;

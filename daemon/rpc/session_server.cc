@@ -16,6 +16,7 @@
 #include "executor/clock.h"
 #include "gpusched/reasons.h"
 #include "rpc/attach_stream.h"
+#include "rpc/cut_off.h"
 #include "rpc/endpoint.h"
 #include "rpc/health_service.h"
 #include "rpc/unix_door.h"
@@ -133,6 +134,7 @@ void SessionServer::Parts::Poll() {
 SessionServer::Parts::~Parts() {
   health.Stop();
   for (const auto& door : doors_) door->Close();
+  const CutOff cut_off(bound, kGoodbyeTime);
   if (server != nullptr) server->Shutdown(executor::WallClock() + kGoodbyeTime);
   if (queue_ == nullptr) return;
   if (poller_.joinable()) {

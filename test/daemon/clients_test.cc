@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 
 #include "fixture.h"
 
@@ -122,6 +123,7 @@ TEST_F(Clients, AKilledSessionIsToldWhy) {
   Session session = Open({.name = "victim"});
   const Module module = Load(session);
   Submission running = Take(session.Submit(Job().Launch(module.kernel("long"), {60'000}, {1})));
+  ASSERT_TRUE(Eventually([&] { return Take(admin_->Sessions()).at(0).jobs_running > 0; }));
   Take(admin_->Kill("victim"));
   EXPECT_THAT(Take(running.Wait(kSoon)).why, Refused("KILLED"));
   EXPECT_TRUE(Eventually([&] { return Take(admin_->Sessions()).empty(); }));
@@ -140,6 +142,29 @@ TEST_F(Clients, APausedSessionWaitsAndGoesOn) {
   EXPECT_FALSE(job.Done());
   Take(admin_->Resume("sleeper"));
   EXPECT_EQ(Take(job.Wait(kSoon)).outcome, Outcome::kDone);
+}
+
+// Resident memory of a process, by the kernel's count.
+std::uint64_t ResidentBytes(pid_t pid) {
+  std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
+  std::uint64_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(Clients, WhatAKilledSessionDidNotReadGoesWithIt) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "freed memory is kept for a while";
+#endif
+  Start();
+  const std::uint64_t before = ResidentBytes(daemon_->pid());
+  Session session = Take(client_->OpenSession({.name = "unread", .memory = 512_MiB}));
+  std::vector<char> bytes(32_MiB);
+  std::vector<Submission> unread;
+  ReadMuchAndTakeNothing(session, bytes, unread);
+  ASSERT_TRUE(Eventually([&] { return ResidentBytes(daemon_->pid()) > before + 32_MiB; }));
+  Take(admin_->Kill("unread"));
+  EXPECT_TRUE(Eventually([&] { return ResidentBytes(daemon_->pid()) < before + 16_MiB; }));
 }
 
 }  // namespace

@@ -51,6 +51,18 @@ inline std::unique_ptr<DaemonProcess> StartDaemon(DaemonOptions options = {}) {
   return Take(DaemonProcess::Start(std::move(options)));
 }
 
+// More bytes of results than sockets and windows hold, and nobody who asks for them.
+inline void ReadMuchAndTakeNothing(Session& session, std::vector<char>& bytes,
+                                   std::vector<Submission>& unread) {
+  const Buffer buffer = Take(session.Allocate(bytes.size()));
+  for (int i = 0; i < 20; ++i) {
+    Result<Submission> job =
+        session.Submit(Job().Read(buffer, bytes), {.when_full = WhenFull::kFail});
+    if (!job.ok()) break;
+    unread.push_back(*std::move(job));
+  }
+}
+
 class WithDaemon : public testing::Test {
  protected:
   void Start(DaemonOptions options = {}) {

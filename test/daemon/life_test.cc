@@ -134,6 +134,30 @@ TEST_F(Life, ASecondSigtermCancelsWhatIsLeft) {
   EXPECT_FALSE(running.Wait(kSoon).ok() && running.Wait(kSoon)->outcome == Outcome::kDone);
 }
 
+TEST_F(Life, UnreadResultsDoNotKeepADaemonThatStops) {
+  for (const bool tcp : {false, true}) {
+    for (const bool twice : {false, true}) {
+      SCOPED_TRACE(std::string(tcp ? "TCP" : "unix") + (twice ? ", a second signal" : ""));
+      // The first signal alone gives up after the timeout, the second long before it.
+      Start({.yaml = std::string("version: 1\ndrain_timeout: ") + (twice ? "1h" : "100ms") + "\n",
+             .tcp = tcp});
+      const Client client =
+          Take(Client::Connect({.endpoint = tcp ? daemon_->tcp_endpoint() : daemon_->endpoint()}));
+      Session session = Take(client.OpenSession({.memory = 512_MiB}));
+      std::vector<char> bytes(32_MiB);
+      std::vector<Submission> unread;
+      ReadMuchAndTakeNothing(session, bytes, unread);
+      std::this_thread::sleep_for(500ms);
+      daemon_->Kill(SIGTERM);
+      if (twice) {
+        ASSERT_TRUE(daemon_->WaitForLog("stopping", kSoon));
+        daemon_->Kill(SIGTERM);
+      }
+      EXPECT_EQ(daemon_->Wait(15s), 0);
+    }
+  }
+}
+
 TEST_F(Life, AClientFindsTheDaemonThatCameBack) {
   const std::string folder = Folder();
   Start({.folder = folder});
