@@ -105,33 +105,42 @@ std::vector<executor::ModuleSnapshot> SessionDirectory::Modules() const {
 }
 
 Result<SessionDirectory::Found> SessionDirectory::Find(const std::string& selector) const {
-  const std::optional<std::uint64_t> id = AsNumber(selector);
-  std::vector<Found> named;
+  // A client may call itself 7, or id:7: the latter is an id whatever names there are. Ids are read
+  // as they are written: 07 is nobody's.
+  constexpr std::string_view kIdPrefix = "id:";
+  const bool only_id = selector.starts_with(kIdPrefix);
+  const std::string number = only_id ? selector.substr(kIdPrefix.size()) : selector;
+  std::optional<std::uint64_t> id = AsNumber(number);
+  if (id && std::to_string(*id) != number) id.reset();
+  std::vector<Found> matches;
   std::string known;
   std::size_t listed = 0;
   for (const executor::Snapshot& snapshot : Snapshots()) {
     for (const executor::SessionSnapshot& session : snapshot.sessions) {
       Found found{executors_[snapshot.index], session.status.session.serial, session.name};
-      if (id && found.session == *id) return found;
       if (listed++ < executor::kNamesInMessage) {
         known +=
             (known.empty() ? "" : ", ") + std::to_string(found.session) + " '" + found.name + "'";
       }
-      if (session.name == selector) named.push_back(std::move(found));
+      if (only_id && found.session == id) return found;
+      if (session.name == selector || found.session == id) matches.push_back(std::move(found));
     }
   }
-  if (named.size() == 1) return named.front();
-  if (named.empty()) {
+  if (matches.size() == 1) return matches.front();
+  if (matches.empty()) {
     return Status(StatusCode::kNotFound, reason::kUnknownSession,
                   "no session '" + selector + "'; there " +
                       (known.empty() ? "are none" : "are " + known) +
                       (listed > executor::kNamesInMessage ? ", ..." : ""));
   }
   std::string ids;
-  for (const Found& found : named) ids += (ids.empty() ? "" : ", ") + std::to_string(found.session);
+  for (std::size_t i = 0; i < std::min(matches.size(), executor::kNamesInMessage); ++i) {
+    ids += (ids.empty() ? "id:" : ", id:") + std::to_string(matches[i].session);
+  }
+  if (matches.size() > executor::kNamesInMessage) ids += ", ...";
   return Status(StatusCode::kFailedPrecondition, reason::kAmbiguousName,
-                std::to_string(named.size()) + " sessions are named '" + selector +
-                    "'; name one by its id: " + ids);
+                std::to_string(matches.size()) + " sessions are named '" + selector +
+                    (id ? "' or have this id" : "'") + "; choose one by its id: " + ids);
 }
 
 Result<SessionDirectory::Found> SessionDirectory::Pause(const std::string& selector, bool paused,

@@ -32,7 +32,8 @@ class SessionDirectory {
     std::uint64_t session = 0;
     std::string name;
   };
-  // By id or by name. An ambiguous name is refused with the ids, an unknown one with what there is.
+  // By id ("7", or "id:7" where another is named 7) or by name. What means several is refused with
+  // the ids, what means none with what there is.
   Result<Found> Find(const std::string& selector) const;
   Result<Found> Pause(const std::string& selector, bool paused, const std::string& who);
   Result<Found> Kill(const std::string& selector, const std::string& who);

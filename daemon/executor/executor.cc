@@ -133,7 +133,9 @@ void Executor::Open(const std::shared_ptr<SessionPort>& port, Hello& hello) {
   if (refusal.ok()) return;
   load_.sessions.fetch_sub(1, std::memory_order_relaxed);
   load_.memory_bytes.fetch_sub(hello.memory_bytes, std::memory_order_relaxed);
-  desk_.refusals.Warning(desk_.now, "session '" + hello.name + "' refused: " + refusal.ToString());
+  // The name may be what is refused.
+  desk_.refusals.Warning(desk_.now, "session '" + hello.name.substr(0, kNameBytes) +
+                                        "' refused: " + refusal.ToString());
   std::vector<ServerMessage> last;
   last.push_back(Ended{refusal});
   port->Send(last);

@@ -28,6 +28,16 @@ Status UnknownLevel(std::string_view name) {
                 "log.level '" + std::string(name) + "'; there are debug, info, warning, error");
 }
 
+// What clients send stands in many lines, and nobody reads so much of it.
+constexpr std::size_t kLineBytes = 8 << 10;
+
+// The line, or its beginning and how long it was.
+std::string Bounded(std::string_view line) {
+  if (line.size() <= kLineBytes) return std::string(line);
+  return std::string(line.substr(0, kLineBytes)) + " ... (" + std::to_string(line.size()) +
+         " bytes)";
+}
+
 // Guards every RateLimit: refusals are rare, and a line costs more than a lock.
 std::mutex& LimitMutex() {
   static std::mutex mutex;
@@ -66,10 +76,10 @@ Status SetLevel(std::string_view level) {
   return Status::Ok();
 }
 
-void Debug(std::string_view line) { spdlog::debug("{}", line); }
-void Info(std::string_view line) { spdlog::info("{}", line); }
-void Warning(std::string_view line) { spdlog::warn("{}", line); }
-void Error(std::string_view line) { spdlog::error("{}", line); }
+void Debug(std::string_view line) { spdlog::debug("{}", Bounded(line)); }
+void Info(std::string_view line) { spdlog::info("{}", Bounded(line)); }
+void Warning(std::string_view line) { spdlog::warn("{}", Bounded(line)); }
+void Error(std::string_view line) { spdlog::error("{}", Bounded(line)); }
 
 void RateLimit::Warning(Time now, std::string_view line) {
   std::uint64_t left_out = 0;
@@ -88,9 +98,9 @@ void RateLimit::Warning(Time now, std::string_view line) {
     left_out = std::exchange(left_out_, 0);
   }
   if (left_out > 0) {
-    spdlog::warn("{} ({} more {} left out before)", line, left_out, what_);
+    spdlog::warn("{} ({} more {} left out before)", Bounded(line), left_out, what_);
   } else {
-    spdlog::warn("{}", line);
+    spdlog::warn("{}", Bounded(line));
   }
 }
 

@@ -310,5 +310,16 @@ TEST_F(BadInput, UnknownDevicesAndBadModulesAreNamed) {
   EXPECT_THAT(session.Allocate(0).status(), Refused("OUT_OF_BOUNDS"));
 }
 
+TEST_F(BadInput, ALongNameMakesNoLongLine) {
+  Start();
+  RawStream stream(daemon_->endpoint());
+  v1::ClientFrame frame = RawStream::Hello();
+  frame.mutable_messages(0)->mutable_hello()->set_name(std::string(1'000'000, 'n'));
+  stream.Write(frame);
+  EXPECT_EQ(stream.ReadEnded()->error().reason(), "MALFORMED_FRAME");
+  ASSERT_TRUE(daemon_->WaitForLog("refused", kSoon));
+  EXPECT_LT(daemon_->Log().size(), 4'000u);
+}
+
 }  // namespace
 }  // namespace gpusched::test
