@@ -16,7 +16,20 @@ struct ModuleRecord;
 }  // namespace internal
 
 // The same kernels in as many forms as there are; the device picks. Empty ones are left out. All
-// together at most 2 MiB.
+// together must fit one frame of 2 MiB with what surrounds them: 2 MiB - 128 bytes always do,
+// FRAME_TOO_LARGE beyond. The virtual device reads texts of at most 1 MiB.
+//
+// `virtual_text` has one kernel a line; what stands in brackets may be left out, # begins a
+// comment:
+//
+//   kernel NAME time_per_block=10us [cuttable=yes|no] [parameters=buffer,u32,f32,local]
+//               [scale=INDEX] [fail=no|yes]                          (all on one line)
+//
+// parameters: buffer, local, u8 u16 u32 u64 i32 i64 f32 f64, or bytesN (N in 1..4096), in order.
+// scale: the index, from 0, of an unsigned parameter whose value multiplies time_per_block.
+// fail: launches of the kernel take their time and then fail, for trying out failures.
+// Defaults: cuttable=yes, no parameters, no scale, fail=no. BAD_MODULE with every error and its
+// line.
 struct ModuleImages {
   std::string_view source = {};       // OpenCL C
   std::string_view cuda_source = {};  // CUDA C++

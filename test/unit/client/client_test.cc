@@ -149,6 +149,24 @@ TEST(Submit, TextThatIsNotUtf8IsRefusedAndTheSessionGoesOn) {
   EXPECT_TRUE(job->Wait().ok());
 }
 
+// As module.h has it: 2 MiB - 128 bytes of images fit a frame, however many images they are.
+TEST(LoadModule, ImagesFillAFrameAndNoMore) {
+  Fixture f;
+  const std::string piece(((2 << 20) - 128) / 6, 'x');
+  EXPECT_TRUE(f.session
+                  ->LoadModule({.source = piece,
+                                .cuda_source = piece,
+                                .ptx = piece,
+                                .cubin = piece,
+                                .fatbin = piece,
+                                .virtual_text = piece})
+                  .ok());
+  const std::string whole(2 << 20, 'x');
+  EXPECT_EQ(f.session->LoadModule({.virtual_text = whole}).status().reason(),
+            reason::kFrameTooLarge);
+  EXPECT_TRUE(f.session->LoadModule({.source = std::string((2 << 20) - 128, 'x')}).ok());
+}
+
 TEST(OpenSession, TooLargeAGreetingIsRefusedHere) {
   FakeDaemon daemon;
   const auto client = Client::Connect({.endpoint = daemon.endpoint()});
