@@ -147,7 +147,11 @@ TEST_F(Life, UnreadResultsDoNotKeepADaemonThatStops) {
       std::vector<char> bytes(32_MiB);
       std::vector<Submission> unread;
       ReadMuchAndTakeNothing(session, bytes, unread);
-      std::this_thread::sleep_for(500ms);
+      // One job's result alone is more than a socket takes.
+      ASSERT_TRUE(Eventually([&] {
+        const auto sessions = Take(admin_->Sessions());
+        return !sessions.empty() && sessions.front().jobs_done >= 1;
+      }));
       daemon_->Kill(SIGTERM);
       if (twice) {
         ASSERT_TRUE(daemon_->WaitForLog("stopping", kSoon));
