@@ -311,6 +311,8 @@ bool Daemon::Parts::idle() const {
 Daemon::Parts::~Parts() {
   watch_.reset();
   admin_server_.reset();
+  // A session is counted out before its stream is told: that must be under way, too.
+  for (const auto& executor : executors_) executor->Settled();
   session_server_.reset();
   if (policy_ != nullptr) policy_->Stop();
   working_.reset();

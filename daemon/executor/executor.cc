@@ -60,7 +60,8 @@ Executor::Executor(Options options, std::unique_ptr<Mailbox> mailbox,
   Run();
 }
 
-Executor::~Executor() = default;
+// The turn in which the last session went may still be on, on a thread of the device's.
+Executor::~Executor() { mailbox_->TakeForGood(); }
 
 void Executor::Reserve(std::uint64_t memory_bytes) {
   load_.sessions.fetch_add(1, std::memory_order_relaxed);
@@ -273,10 +274,11 @@ void Executor::ForgetSessions() {
                     std::to_string(jobs.cancelled) + " cancelled, " + std::to_string(jobs.skipped) +
                     " skipped, " + std::to_string(jobs.failed) + " failed, " +
                     std::to_string(jobs.refused) + " refused");
-    session->SendEnded();
     CountWork(*session);
     load_.sessions.fetch_sub(1, std::memory_order_relaxed);
     load_.memory_bytes.fetch_sub(session->quota(), std::memory_order_relaxed);
+    // Last: who hears of it may open the next session in this one's place.
+    session->SendEnded();
     const SessionId id = session->id();
     sessions_[id.slot].reset();
     ids_.Release(id);

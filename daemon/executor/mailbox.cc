@@ -1,4 +1,4 @@
-// The baton's three moves: bring, take, lay down.
+// The baton's moves: bring, take, lay down.
 #include "executor/mailbox.h"
 
 namespace gpusched::executor {
@@ -23,7 +23,16 @@ bool Mailbox::LayDown() {
   const std::lock_guard lock(mutex_);
   if (!items_.empty()) return false;
   held_ = false;
+  // Under the lock: whoever waits may not go, and the mailbox with him, before this is over.
+  if (awaited_) laid_down_.notify_one();
   return true;
+}
+
+void Mailbox::TakeForGood() {
+  std::unique_lock lock(mutex_);
+  awaited_ = true;
+  laid_down_.wait(lock, [this] { return !held_; });
+  held_ = true;
 }
 
 }  // namespace gpusched::executor

@@ -7,6 +7,7 @@
 // timer, one request a control thread.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,10 @@ class Mailbox final : public device::CompletionSink {
   bool Take(std::vector<Item>& items);
   bool LayDown();
 
+  // For whoever ends the executor: takes the baton for good, once the turn that may still be on has
+  // laid it down. What is brought from then on stays in the mailbox.
+  void TakeForGood();
+
   void Post(device::Completion completion) override { Bring(std::move(completion)); }
   void Post(device::Prepared prepared) override { Bring(std::move(prepared)); }
   void Post(device::Lost lost) override { Bring(std::move(lost)); }
@@ -67,6 +72,8 @@ class Mailbox final : public device::CompletionSink {
   std::mutex mutex_;
   std::vector<Item> items_;
   bool held_ = true;
+  bool awaited_ = false;
+  std::condition_variable laid_down_;
   std::function<void()> run_;
 };
 

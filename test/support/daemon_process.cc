@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -113,6 +114,12 @@ DaemonProcess::~DaemonProcess() {
   if (running()) {
     Kill(SIGKILL);
     Wait(milliseconds(10'000));
+  }
+  // A sanitizer's report would go with the folder.
+  const std::string log = Log();
+  if (const std::size_t report = log.find("Sanitizer:"); report != std::string::npos) {
+    const std::size_t line = log.rfind('\n', report);
+    std::fprintf(stderr, "%s\n", log.c_str() + (line == std::string::npos ? 0 : line));
   }
   std::error_code ignored;
   if (folder_is_ours_) std::filesystem::remove_all(folder_, ignored);
