@@ -47,7 +47,7 @@ FLOORS = {
                                              "rpc/", "telemetry/"],
     "client_lib/src": PUBLIC + WIRE + POSIX + ["src/"],
     "client_lib/ctl": PUBLIC + WIRE + POSIX + ["ctl/", "CLI/"],
-    "samples": PUBLIC + ["gpusched/policy/"],
+    "samples": PUBLIC + ["gpusched/policy/", "common/", "kernels/"],
 }
 # Headers of the standard library that floors 0 to 2 may not use: a thread, lock, clock, file or random
 # number there should be an event or an action.

@@ -1,0 +1,102 @@
+// Options in a list, looked up by name.
+#include "common/command_line.h"
+
+#include <gpusched/units.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace samples {
+namespace {
+
+// A run of longer than a day is a typing error.
+constexpr double kMostSeconds = 86'400;
+
+}  // namespace
+
+CommandLine::CommandLine(std::string program, std::string summary, CommonOptions& common)
+    : program_(std::move(program)), summary_(std::move(summary)), common_(common) {
+  Add("--endpoint", "unix:/path or host:port; default: GPUSCHED_ENDPOINT", common.endpoint);
+  Add("--device", "uuid, index or auto (auto)", common.device);
+  Add("--seconds", "how long to measure (10)", common.seconds);
+  Add("--json", "print one JSON object instead of text", common.json);
+}
+
+void CommandLine::Add(const std::string& name, const std::string& meaning, bool& flag) {
+  options_.push_back({.name = name, .meaning = meaning, .flag = &flag, .take = {}});
+}
+
+void CommandLine::Add(const std::string& name, const std::string& meaning,
+                      std::function<bool(const std::string&)> take) {
+  options_.push_back({.name = name, .meaning = meaning, .take = std::move(take)});
+}
+
+void CommandLine::Add(const std::string& name, const std::string& meaning, std::string& text) {
+  Add(name, meaning, [&text](const std::string& value) {
+    text = value;
+    return true;
+  });
+}
+
+void CommandLine::Add(const std::string& name, const std::string& meaning, double& number) {
+  Add(name, meaning, [&number](const std::string& value) {
+    char* end = nullptr;
+    number = std::strtod(value.c_str(), &end);
+    return !value.empty() && *end == '\0' && std::isfinite(number) && number > 0;
+  });
+}
+
+void CommandLine::Add(const std::string& name, const std::string& meaning,
+                      gpusched::Duration& duration) {
+  Add(name, meaning, [&duration](const std::string& value) {
+    const auto parsed = gpusched::ParseDuration(value);
+    if (parsed) duration = *parsed;
+    return parsed && *parsed > gpusched::Duration::zero();
+  });
+}
+
+std::optional<int> CommandLine::Parse(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--help") {
+    std::fputs(Usage().c_str(), stdout);
+    return 0;
+  }
+  std::optional<std::string> fault = FirstFault(argc, argv);
+  if (!fault && common_.seconds > kMostSeconds) fault = "--seconds is at most 86400";
+  if (!fault) return std::nullopt;
+  std::fprintf(stderr, "%s: %s\n%s", program_.c_str(), fault->c_str(), Usage().c_str());
+  return 2;
+}
+
+std::optional<std::string> CommandLine::FirstFault(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    const auto option =
+        std::find_if(options_.begin(), options_.end(),
+                     [&name](const Option& candidate) { return candidate.name == name; });
+    if (option == options_.end()) return "'" + name + "' is no option";
+    if (option->flag != nullptr) {
+      *option->flag = true;
+      continue;
+    }
+    if (++i == argc) return name + " wants a value";
+    if (!option->take(argv[i])) return "'" + std::string(argv[i]) + "' is no value of " + name;
+  }
+  return std::nullopt;
+}
+
+std::string CommandLine::Usage() const {
+  std::string text = program_ + " [OPTION]...: " + summary_ + "\n";
+  for (const Option& option : options_) {
+    std::string words = "  " + option.name + (option.flag != nullptr ? "" : " VALUE");
+    words.resize(std::max<std::size_t>(words.size() + 2, 22), ' ');
+    text += words + option.meaning + "\n";
+  }
+  return text +
+         "Exit status: 0, 1 if something failed or a result was wrong, 2 for a wrong option\n";
+}
+
+}  // namespace samples

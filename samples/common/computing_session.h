@@ -1,0 +1,33 @@
+// A session on a device that computes, and how long one of its jobs takes when it has the device
+// alone.
+#pragma once
+
+#include <gpusched/client.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "common/command_line.h"
+
+namespace samples {
+
+// FAILED_PRECONDITION where the device computes nothing.
+gpusched::Result<gpusched::Session> OpenComputingSession(const CommonOptions& options,
+                                                         gpusched::SessionOptions session);
+
+// Submits a job and waits until it was done; anything else is an error.
+gpusched::Status RunOnce(gpusched::Session& session, const gpusched::Job& job);
+
+// What a job is charged, the middle one of several runs: the time it keeps the device from others,
+// its launch gaps included.
+gpusched::Result<gpusched::Duration> TimeAlone(
+    const std::function<gpusched::Result<gpusched::Submission>()>& submit);
+
+// Finds how much of something (rows, points) takes `wanted`: `time` measures an amount. Amounts are
+// multiples of `unit`, from `unit` to `most`.
+gpusched::Result<std::size_t> FindAmount(
+    gpusched::Duration wanted, std::size_t unit, std::size_t most,
+    const std::function<gpusched::Result<gpusched::Duration>(std::size_t amount)>& time);
+
+}  // namespace samples
