@@ -33,6 +33,7 @@ class Child {
   Result<std::string> ReadAll(std::chrono::milliseconds within);
   Status WriteLine(const std::string& line);
   void Kill();
+  pid_t pid() const { return pid_; }
   // Its exit status, or 128 + the signal that ended it.
   int Wait();
 
