@@ -41,6 +41,9 @@ struct DeviceInfo {
   bool order_kept = true;              // commands execute one after the other, as started
   PreemptionLevel preemption = PreemptionLevel::kBetweenCommands;
   bool can_cut = false;
+  // Launches of no more blocks are never cut: blocks that all run side by side may wait for each
+  // other.
+  std::uint64_t whole_up_to_blocks = 1;
   std::uint64_t probe_units = 1;  // blocks worth running to learn a kernel's time
   Duration shortest_useful_chunk{50'000};
 };
@@ -128,6 +131,7 @@ struct LaunchCommand {
   const std::vector<Argument>* arguments = nullptr;
   std::uint64_t dynamic_local_bytes = 0;
   std::uint64_t first = 0, count = 0;  // linear block range, x fastest; [0, volume) is the whole
+  Dim3 offset{0, 0, 0};  // added to every thread's ids; only OpenCL has such a thing
 };
 struct CopyInCommand {  // bytes [first, first + count) of the operation
   SessionId session;

@@ -284,7 +284,8 @@ Status Binder::CheckLaunch(BoundOperation& bound) const {
   });
   if (kernel == kernels.end()) return UnknownKernel(module, launch.kernel);
   bound.kernel = static_cast<std::uint32_t>(kernel - kernels.begin());
-  bound.extent.cuttable = kernel->cuttable && device_.can_cut;
+  bound.extent.cuttable = kernel->cuttable && device_.can_cut &&
+                          device::Volume(launch.grid) > device_.whole_up_to_blocks;
   return CheckSignature(launch, *kernel, device_);
 }
 

@@ -74,7 +74,7 @@ TEST_F(OpenCl, TellsTheSizesOfParametersOfEveryKind) {
   EXPECT_EQ(module.kernels[0].parameters[10].name, "p");
 }
 
-TEST_F(OpenCl, TellsBlockAndLocalMemoryAndThatLaunchesRunWhole) {
+TEST_F(OpenCl, TellsBlockAndLocalMemoryAndThatLaunchesMayBeCut) {
   const ModuleInfo module = Load(
       "kernel __attribute__((reqd_work_group_size(8, 2, 1))) void fixed(global int *x) {\n"
       "  local int shared[100];\n"
@@ -87,8 +87,10 @@ TEST_F(OpenCl, TellsBlockAndLocalMemoryAndThatLaunchesRunWhole) {
   EXPECT_EQ(fixed.required_block.y, 2u);
   EXPECT_EQ(fixed.required_block.z, 1u);
   EXPECT_EQ(fixed.static_local_bytes, 400u);
-  EXPECT_FALSE(fixed.cuttable);
-  EXPECT_THAT(fixed.whole_reason, HasSubstr("does not cut"));
+  EXPECT_TRUE(fixed.cuttable) << fixed.whole_reason;
+  EXPECT_TRUE(device_->info().can_cut);
+  // Blocks that all run side by side may wait for each other.
+  EXPECT_EQ(device_->info().whole_up_to_blocks, device_->info().compute_units);
 }
 
 TEST_F(OpenCl, AStructArrivesWhole) {
@@ -181,14 +183,50 @@ TEST_F(OpenCl, WhatTheDriverRefusesFailsByTheDriversName) {
 TEST_F(OpenCl, NeverRunsALaunchOtherThanTheOneAskedFor) {
   Load("kernel void put(global int *x, int value) { x[0] += value; }\n");
   ASSERT_TRUE(orders_->Allocate(kSession, 1, 4).ok());
-  LaunchCommand part =
+  const LaunchCommand whole =
       orders_->Launch(kSession, 1, 0, {.x = 4}, {}, {BufferArgument{.buffer = 1}, Value(1)});
-  part.count = 2;
-  EXPECT_EQ(orders_->Run({part}).error.reason(), reason::kBadGrid);
+  for (const auto& [first, count] : {std::pair{0u, 5u}, {4u, 1u}, {2u, 0u}, {3u, 2u}}) {
+    LaunchCommand part = whole;
+    part.first = first;
+    part.count = count;
+    EXPECT_EQ(orders_->Run({part}).error.reason(), reason::kBadGrid) << first << " " << count;
+  }
+  LaunchCommand far = whole;
+  far.offset.x = 1 << 20;
+  EXPECT_EQ(orders_->Run({far}).error.reason(), reason::kBadGrid);
+  EXPECT_EQ(Launch(0, {.x = 1u << 31}, {}, {BufferArgument{.buffer = 1}, Value(1)}).error.reason(),
+            reason::kBadGrid);
   EXPECT_EQ(Launch(0, {}, {}, {BufferArgument{.buffer = 1}}).error.reason(),
             reason::kArgumentCount);
   EXPECT_EQ(Launch(0, {}, {}, {}).error.reason(), reason::kArgumentCount);
   EXPECT_EQ(orders_->Read<int>(kSession, 1, 1), std::vector<int>{0});
+}
+
+TEST_F(OpenCl, WhatCannotBeCutSaysWhyAndRunsWholeOnly) {
+  const ModuleInfo module = Load(
+      "#undef get_global_id\n"
+      "kernel void put(global int *x) { x[get_global_id(0)] = get_global_size(0); }\n");
+  EXPECT_FALSE(module.kernels.at(0).cuttable);
+  EXPECT_THAT(module.kernels.at(0).whole_reason, HasSubstr("get_global_id (line 1)"));
+  ASSERT_TRUE(orders_->Allocate(kSession, 1, 16).ok());
+  LaunchCommand launch =
+      orders_->Launch(kSession, 1, 0, {.x = 4}, {}, {BufferArgument{.buffer = 1}});
+  EXPECT_EQ(orders_->Run({launch}).outcome, Completion::Outcome::kDone);
+  EXPECT_EQ(orders_->Read<int>(kSession, 1, 4), std::vector<int>(4, 4));
+  launch.count = 2;
+  const Completion refused = orders_->Run({launch});
+  EXPECT_EQ(refused.error.reason(), reason::kBadGrid);
+  EXPECT_THAT(refused.error.message(), HasSubstr("get_global_id (line 1)"));
+}
+
+TEST_F(OpenCl, WhatDoesNotBuildRenamedIsBuiltAsItIs) {
+  const ModuleInfo module = Load(
+      "int __gpusched_block(float f) { return (int)f; }\n"
+      "kernel void put(global int *x) { x[get_local_id(0)] = __gpusched_block(7.5f); }\n");
+  EXPECT_THAT(module.kernels.at(0).whole_reason, HasSubstr("does not build"));
+  ASSERT_TRUE(orders_->Allocate(kSession, 1, 4).ok());
+  EXPECT_EQ(Launch(0, {}, {}, {BufferArgument{.buffer = 1}}).outcome, Completion::Outcome::kDone);
+  EXPECT_EQ(orders_->Read<int>(kSession, 1, 1), std::vector<int>{7});
 }
 
 TEST_F(OpenCl, ComputingThreadsYieldToThoseThatWait) {

@@ -125,7 +125,6 @@ Result<KernelSignature> ReadSignature(cl_kernel kernel, cl_device_id device) {
     signature.info.parameters.push_back(*std::move(parameter));
   }
   KernelInfo& info = signature.info;
-  info.whole_reason = "this device does not cut launches yet";
   const auto block =
       WorkGroupFact<std::array<std::size_t, 3>>(kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE);
   info.required_block = {static_cast<std::uint32_t>(block[0]), static_cast<std::uint32_t>(block[1]),

@@ -1,9 +1,11 @@
 // Orders become OpenCL commands; what cannot be enqueued is reported in its place in the line.
 #include "device/opencl/opencl_device.h"
 
+#include <array>
 #include <utility>
 
 #include "device/device_clock.h"
+#include "device/opencl/cut_prelude.h"
 #include "device/opencl/error.h"
 #include "device/opencl/worker_nice.h"
 #include "device/refusals.h"
@@ -19,25 +21,57 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// Work dimensions the launch uses; at least one.
-cl_uint Dimensions(const LaunchCommand& launch) {
-  if (launch.grid.z > 1 || launch.block.z > 1) return 3;
-  if (launch.grid.y > 1 || launch.block.y > 1) return 2;
-  return 1;
+Status BadRange(const KernelInfo& info, const std::string& why) {
+  return Status(StatusCode::kInvalidArgument, reason::kBadGrid,
+                "a launch of kernel '" + info.name + "': " + why);
 }
 
 // A part of a launch run as the whole would compute twice; an argument not given would be the one
 // of an earlier launch, whose buffer may be gone.
 Status CheckShape(const LaunchCommand& launch, const KernelInfo& info) {
-  if (launch.first != 0 || launch.count != Volume(launch.grid)) {
-    return Status(StatusCode::kUnimplemented, reason::kBadGrid,
-                  "a part of a launch of kernel '" + info.name + "': " + info.whole_reason);
+  const std::uint64_t volume = Volume(launch.grid);
+  const bool whole = launch.first == 0 && launch.count == volume;
+  if (!whole && !info.cuttable)
+    return BadRange(info, "it cannot run in parts; " + info.whole_reason);
+  if (launch.count == 0 || launch.first >= volume || launch.count > volume - launch.first) {
+    return BadRange(info, "blocks " + std::to_string(launch.first) + " and " +
+                              std::to_string(launch.count) + " on are not among its " +
+                              std::to_string(volume));
   }
   const std::size_t given = launch.arguments != nullptr ? launch.arguments->size() : 0;
   if (given == info.parameters.size()) return Status::Ok();
   return Status(StatusCode::kInvalidArgument, reason::kArgumentCount,
                 "kernel '" + info.name + "' takes " + std::to_string(info.parameters.size()) +
                     " arguments, not " + std::to_string(given));
+}
+
+// What clEnqueueNDRangeKernel is asked for.
+struct NdRange {
+  cl_uint dimensions = 3;
+  std::array<std::size_t, 3> offset{}, global{}, local{};
+};
+
+// The range as a row of blocks, by the channel of cut_prelude.h.
+Result<NdRange> RowOf(const LaunchCommand& launch, const KernelInfo& info) {
+  const auto channel = ChannelOf(launch);
+  if (!channel) {
+    return BadRange(info,
+                    "a grid has fewer than 2^32 blocks in all and 2^31 along an axis on this "
+                    "device, an offset is below 2^20; launch it in parts of your own");
+  }
+  const Dim3 block = launch.block;
+  return NdRange{.offset = *channel,
+                 .global = {launch.count * block.x, block.y, block.z},
+                 .local = {block.x, block.y, block.z}};
+}
+
+NdRange WholeOf(const LaunchCommand& launch) {
+  const Dim3 grid = launch.grid, block = launch.block, offset = launch.offset;
+  const auto wide = [](std::uint32_t value) { return std::size_t{value}; };
+  return {.dimensions = DimensionsOf(launch),
+          .offset = {offset.x, offset.y, offset.z},
+          .global = {wide(grid.x) * block.x, wide(grid.y) * block.y, wide(grid.z) * block.z},
+          .local = {block.x, block.y, block.z}};
 }
 
 Status Checked(std::string_view what, cl_int error) {
@@ -115,21 +149,26 @@ Status OpenClDevice::Enqueue(const LaunchCommand& launch, EventHandle& event) {
   const KernelInfo& info = (*module)->info.kernels[launch.kernel];
   Status shape = CheckShape(launch, info);
   if (!shape.ok()) return shape;
+  const Result<NdRange> range =
+      (*module)->runs_ranges ? RowOf(launch, info) : Result<NdRange>(WholeOf(launch));
+  if (!range) return range.status();
   const cl_kernel kernel = kernels[launch.kernel].get();
-  if (launch.arguments != nullptr) {
-    for (std::uint32_t i = 0; i < launch.arguments->size(); ++i) {
-      Status status = SetArgument(kernel, i, launch.session, (*launch.arguments)[i]);
-      if (!status.ok()) return status;
-    }
-  }
-  const std::size_t local[3] = {launch.block.x, launch.block.y, launch.block.z};
-  const std::size_t global[3] = {local[0] * launch.grid.x, local[1] * launch.grid.y,
-                                 local[2] * launch.grid.z};
+  Status arguments = SetArguments(kernel, launch);
+  if (!arguments.ok()) return arguments;
   cl_event raw = nullptr;
-  const cl_int error = clEnqueueNDRangeKernel(opened_.queue.get(), kernel, Dimensions(launch),
-                                              nullptr, global, local, 0, nullptr, &raw);
+  const cl_int error =
+      clEnqueueNDRangeKernel(opened_.queue.get(), kernel, range->dimensions, range->offset.data(),
+                             range->global.data(), range->local.data(), 0, nullptr, &raw);
   event.reset(raw);
   return Checked("launching kernel '" + info.name + "'", error);
+}
+
+Status OpenClDevice::SetArguments(cl_kernel kernel, const LaunchCommand& launch) {
+  for (std::uint32_t i = 0; launch.arguments != nullptr && i < launch.arguments->size(); ++i) {
+    Status status = SetArgument(kernel, i, launch.session, (*launch.arguments)[i]);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 Status OpenClDevice::SetArgument(cl_kernel kernel, std::uint32_t index, SessionId session,
@@ -239,7 +278,8 @@ Status OpenClDevice::Carry(const LoadModule& load, ModuleInfo& info) {
   for (const Image& image : load.images) {
     if (image.format != Image::Format::kOpenClC) continue;
     if (FindModule(load.session, load.module)) return IdInUse("module", load.module);
-    Result<OpenClModule> module = BuildModule(opened_.context.get(), opened_.device, image.bytes);
+    Result<OpenClModule> module =
+        BuildModule(opened_.context.get(), opened_.device, image.bytes, opened_.cannot_cut);
     if (!module) return module.status();
     ModuleInfo built = module->info;
     std::lock_guard lock(mutex_);

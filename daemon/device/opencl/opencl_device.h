@@ -1,5 +1,6 @@
-// A device reached through OpenCL: launches run whole on an in-order queue, timed by events.
+// A device reached through OpenCL: ranges of launches on an in-order queue, timed by events.
 //
+// A launch of a module that was built for it (cut_prelude.h) runs as any range of its blocks.
 // Every buffer lies in its session's arena and is used in place on a host-memory device. Start
 // enqueues on the caller's thread (about 8 us on PoCL 3.1) and never waits; a waiter thread
 // reports.
@@ -27,6 +28,7 @@ struct OpenedOpenCl {
   ContextHandle context;
   QueueHandle queue;  // in order, with profiling
   std::uint64_t largest_buffer = 0;
+  std::string cannot_cut;  // why launches run whole, "" if info.can_cut
 };
 
 class OpenClDevice final : public Device {
@@ -58,6 +60,7 @@ class OpenClDevice final : public Device {
   Status Enqueue(const CopyInCommand&, EventHandle&);
   Status Enqueue(const CopyOutCommand&, EventHandle&);
   Status Enqueue(const FillCommand&, EventHandle&);
+  Status SetArguments(cl_kernel, const LaunchCommand&);
   Status SetArgument(cl_kernel, std::uint32_t index, SessionId, const Argument&);
   Result<cl_mem> Part(Buffer&, std::uint64_t offset);
   template <typename Copy>

@@ -4,58 +4,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/opencl/cut_prelude.h"
 #include "device/opencl/error.h"
 #include "device/opencl/kernel_signature.h"
+#include "device/opencl/program.h"
+#include "device/opencl/source_scan.h"
 #include "gpusched/reasons.h"
 
 namespace gpusched::device {
 namespace {
 
-// The signatures are read from the compiler's own records of the source.
-constexpr const char* kBuildOptions = "-cl-kernel-arg-info";
-// A build log is for reading, and travels in a message.
-constexpr std::size_t kLongestLog = 32 * 1024;
 // OpenCL's own bound on a kernel's parameters is 1,024 bytes; devices may take more.
 constexpr std::uint64_t kLargestValue = 4'096;
 constexpr const char* kSizesKernel = "gpusched_sizes_of_types";
 
 Status BadModule(std::string message) {
   return Status(StatusCode::kInvalidArgument, reason::kBadModule, std::move(message));
-}
-
-std::string BuildLog(cl_program program, cl_device_id device) {
-  std::size_t size = 0;
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
-  std::string log(size, '\0');
-  if (size > 0)
-    clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
-  while (!log.empty() && (log.back() == '\0' || log.back() == '\n' || log.back() == ' '))
-    log.pop_back();
-  if (log.size() > kLongestLog) {
-    log.resize(kLongestLog);
-    log += "\n(and more)";
-  }
-  return log;
-}
-
-Result<ProgramHandle> BuildProgram(cl_context context, cl_device_id device,
-                                   const std::string& source) {
-  const char* text = source.data();
-  const std::size_t length = source.size();
-  cl_int error = CL_SUCCESS;
-  ProgramHandle program(clCreateProgramWithSource(context, 1, &text, &length, &error));
-  if (error != CL_SUCCESS) return ClFailure("taking the source", error);
-  error = clBuildProgram(program.get(), 1, &device, kBuildOptions, nullptr, nullptr);
-  if (error == CL_SUCCESS) return program;
-  const std::string log = BuildLog(program.get(), device);
-  return Status(StatusCode::kInvalidArgument, reason::kBuildFailed,
-                "the source does not build (" + ClErrorName(error) + "):\n" + log);
-}
-
-// Compiles what a launch will run, so that the first launch does not: PoCL leaves it for then.
-void Warm(cl_program program) {
-  std::size_t size = 0;
-  clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
 }
 
 struct NamedKernel {
@@ -93,7 +57,7 @@ std::vector<std::uint64_t> MeasureTypes(cl_context context, cl_device_id device,
     source += "  sizes[" + std::to_string(i) + "] = sizeof(" + types[i] + ");\n";
   }
   source += "}\n";
-  const Result<ProgramHandle> program = BuildProgram(context, device, source);
+  const Result<ProgramHandle> program = BuildProgram(context, device, "", source);
   if (!program) return {};
   std::vector<std::uint64_t> sizes(types.size());
   const std::size_t bytes = sizes.size() * sizeof(std::uint64_t);
@@ -139,15 +103,41 @@ void AddLine(std::string& text, const std::string& line) {
   text += line;
 }
 
+// The first line of a build log that says what is wrong.
+std::string FirstError(const std::string& log) {
+  const std::size_t at = log.find("error:");
+  if (at == std::string::npos) return "the compiler refuses it";
+  return log.substr(at, log.find('\n', at) - at);
+}
+
+// With the prelude if nothing speaks against it, else without; `whole` then says why.
+Result<ProgramHandle> BuildEitherWay(cl_context context, cl_device_id device,
+                                     const std::string& source, std::string& whole) {
+  std::string refused;
+  if (whole.empty()) {
+    Result<ProgramHandle> program = BuildProgram(context, device, CutPrelude(), source);
+    if (program) return program;
+    refused = FirstError(program.status().message());
+  }
+  Result<ProgramHandle> program = BuildProgram(context, device, "", source);
+  if (program && whole.empty()) {
+    whole = "it does not build with the id functions renamed: " + refused;
+  }
+  return program;
+}
+
 }  // namespace
 
-Result<OpenClModule> BuildModule(cl_context context, cl_device_id device,
-                                 const std::string& source) {
+Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const std::string& source,
+                                 const std::string& cannot_cut) {
   if (source.empty()) return BadModule("the source is empty");
+  const SourceScan scan = Scan(source);
+  std::string whole = cannot_cut.empty() ? scan.no_prelude : cannot_cut;
   OpenClModule module;
-  Result<ProgramHandle> program = BuildProgram(context, device, source);
+  Result<ProgramHandle> program = BuildEitherWay(context, device, source, whole);
   if (!program) return program.status();
   module.program = *std::move(program);
+  module.runs_ranges = whole.empty();
   module.info.build_log = BuildLog(module.program.get(), device);
   Warm(module.program.get());
   Result<std::vector<NamedKernel>> kernels = KernelsByName(module.program.get());
@@ -160,8 +150,12 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device,
               "kernel '" + named.name + "' is left out: " + signature.status().message());
       continue;
     }
-    signature->info.name = named.name;
-    module.info.kernels.push_back(std::move(signature->info));
+    KernelInfo& info = signature->info;
+    info.name = named.name;
+    const auto waits = scan.waits.find(named.name);
+    info.whole_reason = waits != scan.waits.end() && whole.empty() ? waits->second : whole;
+    info.cuttable = info.whole_reason.empty();
+    module.info.kernels.push_back(std::move(info));
     module.kernels.push_back(std::move(named.kernel));
     unknown.push_back(std::move(signature->unknown));
   }

@@ -14,6 +14,7 @@
 
 #include "device/opencl/error.h"
 #include "device/opencl/opencl_device.h"
+#include "device/opencl/self_test.h"
 #include "device/opencl/worker_nice.h"
 #include "gpusched/reasons.h"
 #include "gpusched/units.h"
@@ -195,6 +196,7 @@ Result<DeviceInfo> Describe(const Candidate& candidate, const OpenClOptions& opt
   }
   if (options.memory_bytes != 0) info.memory_bytes = options.memory_bytes;
   info.compute_units = Fact<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.whole_up_to_blocks = info.compute_units;
   info.max_block_threads = Fact<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.local_memory_bytes = Fact<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   info.offset_alignment =
@@ -216,6 +218,8 @@ Result<OpenedOpenCl> Open(const Candidate& candidate, const OpenClOptions& optio
   opened.queue.reset(clCreateCommandQueue(opened.context.get(), candidate.device,
                                           CL_QUEUE_PROFILING_ENABLE, &error));
   if (error != CL_SUCCESS) return ClFailure("making a queue on " + candidate.name, error);
+  opened.cannot_cut = WhyItCannotCut(opened.context.get(), opened.device, opened.queue.get());
+  opened.info.can_cut = opened.cannot_cut.empty();
   return opened;
 }
 

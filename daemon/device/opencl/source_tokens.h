@@ -1,0 +1,29 @@
+// OpenCL C as a list of words: comments, literals' contents and line splices gone, macros apart.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpusched::device {
+
+struct SourceToken {
+  std::string text;  // a name, a number, or one character of punctuation; "" for a string literal
+  std::uint32_t line = 0;
+};
+
+// A preprocessor line: its words after the '#', "define" and its like first.
+using DirectiveLine = std::vector<SourceToken>;
+
+struct SourceTokens {
+  std::vector<SourceToken> code;
+  std::vector<DirectiveLine> directives;  // none is empty
+};
+
+SourceTokens Tokenize(std::string_view source);
+
+bool IsName(const SourceToken&);
+bool IsNumber(const SourceToken&);
+
+}  // namespace gpusched::device
