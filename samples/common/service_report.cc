@@ -91,7 +91,7 @@ void PrintText(const ServiceReport& report) {
   for (const auto& [name, value] : report.figures) {
     std::string words = name;
     std::replace(words.begin(), words.end(), '_', ' ');
-    std::printf("  %s %.6g\n", words.c_str(), value);
+    std::printf("  %s %.7g\n", words.c_str(), value);
   }
   std::printf("  results: %zu compared with a plain computation on the CPU, %zu wrong\n",
               report.checked, report.wrong);
