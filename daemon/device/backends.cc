@@ -10,6 +10,9 @@
 #include "device/virtual/costs.h"
 #include "device/virtual/virtual_device.h"
 #include "gpusched/reasons.h"
+#ifdef GPUSCHED_HAVE_CUDA
+#include "device/cuda/platform.h"
+#endif
 #ifdef GPUSCHED_HAVE_OPENCL
 #include "device/opencl/platform.h"
 #endif
@@ -71,6 +74,15 @@ Result<Devices> OpenVirtual(const DeviceOptions& options, const SinkFactory& sin
   return devices;
 }
 
+#ifdef GPUSCHED_HAVE_CUDA
+Result<Devices> OpenRealCuda(const DeviceOptions& options, const SinkFactory& sinks) {
+  return OpenCuda({.count = options.count,
+                   .memory_bytes = options.memory_bytes,
+                   .select = SplitSelection(options.select)},
+                  sinks);
+}
+#endif
+
 #ifdef GPUSCHED_HAVE_OPENCL
 Result<Devices> OpenRealOpenCl(const DeviceOptions& options, const SinkFactory& sinks) {
   OpenClOptions wanted;
@@ -90,6 +102,9 @@ struct Backend {
 
 // In the order in which "auto" tries them.
 constexpr Backend kBackends[] = {
+#ifdef GPUSCHED_HAVE_CUDA
+    {"cuda", true, OpenRealCuda},
+#endif
 #ifdef GPUSCHED_HAVE_OPENCL
     {"opencl", true, OpenRealOpenCl},
 #endif

@@ -14,7 +14,7 @@
 namespace gpusched::device {
 
 struct DeviceOptions {
-  std::string kind = "auto";  // "auto", "virtual", "opencl"; auto never takes virtual
+  std::string kind = "auto";  // "auto", "cuda", "opencl", "virtual"; auto never takes virtual
   int count = 1;              // devices to open, 1..8; ignored where `select` names them
   std::string cost_file{};    // virtual: the cost file; "": the costs built in
   std::uint64_t memory_bytes =
@@ -40,7 +40,7 @@ using SinkFactory = std::function<CompletionSink*(std::size_t index, const Devic
 //   UNAVAILABLE (UNKNOWN_DEVICE)          no driver or no device; the message says what to install
 Result<std::vector<std::unique_ptr<Device>>> OpenDevices(const DeviceOptions&, const SinkFactory&);
 
-// The kinds this build has, for messages and help: {"virtual", "opencl"}.
+// The kinds this build has, for messages and help: {"cuda", "opencl", "virtual"}.
 std::vector<std::string> BackendKinds();
 
 }  // namespace gpusched::device

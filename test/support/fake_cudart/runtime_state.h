@@ -1,0 +1,118 @@
+// What the stand-in runtime keeps: devices, streams, events, memory, loaded libraries, faults.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/fake_cudart/fake_cudart.h"
+#include "support/fake_cudart/ptx_interpreter.h"
+
+// The runtime's handles are pointers to these, which it declares and nobody defines.
+struct CUevent_st {
+  // Guarded by the runtime's mutex. A stream may still pass it when the event is gone.
+  struct Mark {
+    std::uint64_t recorded = 0, reached = 0;  // the last record and the last that was passed
+    std::chrono::steady_clock::time_point time;
+  };
+  int device = 0;
+  std::shared_ptr<Mark> mark = std::make_shared<Mark>();
+};
+
+struct CUstream_st {
+  explicit CUstream_st(int device_index);
+  ~CUstream_st();  // runs what was given to it, then joins
+
+  using Operation = std::function<cudaError_t()>;  // an error breaks the context
+  void Append(Operation operation);
+  void Drain();
+  bool idle();
+
+  const int device;
+
+ private:
+  void Run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Operation> waiting_;
+  bool running_ = false, closing_ = false;
+  std::thread thread_;
+};
+
+namespace gpusched::test {
+
+struct FakeKernel {
+  std::string name;
+  std::vector<std::uint32_t> offsets, sizes;
+  std::uint32_t parameter_bytes = 0;
+  int max_threads = 1'024;
+  std::size_t static_shared = 0;
+  int dynamic_limit = 48 * 1'024;
+  class FakeLibrary* library = nullptr;
+};
+
+class FakeLibrary {
+ public:
+  std::unique_ptr<PtxProgram> program;  // none: a cubin, which cannot be executed here
+  std::vector<std::unique_ptr<FakeKernel>> kernels;
+  // One launch at a time: the program's variables are its own.
+  std::mutex mutex;
+};
+
+// Device memory is host memory of its own: what lies beside it belongs to nobody.
+struct Allocation {
+  explicit Allocation(std::size_t count) : bytes(new std::byte[count]), size(count) {}
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size;
+  int device = 0;
+};
+
+struct Runtime {
+  std::mutex mutex;
+  FakeDriver driver = DefaultDriver();
+  std::vector<cudaError_t> broken;  // by device: the error its context is in
+  std::vector<std::size_t> used_bytes;
+  std::map<std::uintptr_t, std::shared_ptr<Allocation>> allocations;  // by address
+  std::map<std::uintptr_t, std::unique_ptr<std::byte[]>> pinned;
+  std::map<std::uintptr_t, std::size_t> pinned_bytes;
+  std::size_t streams = 0, events = 0;
+  std::map<FakeLibrary*, std::shared_ptr<FakeLibrary>> libraries;
+  LaunchTally launched;
+
+  std::uint64_t calls = 0;
+  std::uint64_t failing_call = 0;  // 0: none
+  cudaError_t call_error = cudaSuccess;
+  std::map<std::string, cudaError_t> failing_functions;
+
+  bool held = false;
+  std::condition_variable released;
+
+  Runtime() { Forget(); }
+  void Forget() {
+    broken.assign(driver.gpus.size(), cudaSuccess);
+    used_bytes.assign(driver.gpus.size(), 0);
+  }
+};
+
+Runtime& runtime();
+
+// What every call begins with: cudaSuccess, or what it is to answer. For the current device, or the
+// one named.
+cudaError_t Enter(const char* function, int device);
+int CurrentDevice();
+// Remembers an error for cudaGetLastError.
+cudaError_t Answer(cudaError_t error);
+bool IsSticky(cudaError_t error);
+// The context of `device` is in error from now on.
+void Break(int device, cudaError_t error);
+
+}  // namespace gpusched::test
