@@ -35,8 +35,7 @@ struct Efficiency {
 
 struct BesideUpdate::Service {
   Session session;
-  Module module;
-  std::optional<Template> fixed;  // where every job is the same
+  std::unique_ptr<Work> work = nullptr;
   std::vector<std::uint32_t> queues = {0};
   std::size_t submitted = 0;
 
@@ -51,81 +50,98 @@ struct BesideUpdate::Accounts {
   admin::Session requests, update;
 };
 
-Result<std::unique_ptr<BesideUpdate>> BesideUpdate::Start(const BesideUpdateOptions& options,
-                                                          SteadyTime start) {
+Result<std::unique_ptr<BesideUpdate>> BesideUpdate::Open(const BesideUpdateOptions& options) {
   std::unique_ptr<BesideUpdate> job(new BesideUpdate);
   job->options_ = options;
   if (!options.requests.empty()) {
     DeclaredShare share = options.request_share;
     share.latency_target = options.target;
-    Result<std::unique_ptr<Service>> service = Open(options, "requests", share);
+    Result<std::unique_ptr<Service>> service = OpenService(
+        options, options.request_name, share,
+        options.request_work ? options.request_work
+                             : VirtualWork({.kernel = "work", .longest = options.request_launch}));
     if (!service.ok()) return service.status();
     job->request_service_ = *std::move(service);
+    std::vector<std::uint32_t>& queues = job->request_service_->queues;
+    while (queues.size() < options.request_queues) {
+      const Result<std::uint32_t> queue = job->request_service_->session.OpenQueue();
+      if (!queue.ok()) return queue.status();
+      queues.push_back(*queue);
+    }
   }
   if (options.update) {
-    Result<std::unique_ptr<Service>> service = Open(options, "update", options.update_share);
+    Result<std::unique_ptr<Service>> service = OpenService(
+        options, options.update_name, options.update_share,
+        options.update_work ? options.update_work
+                            : VirtualWork({.kernel = options.update_cuttable ? "work" : "whole",
+                                           .longest = options.update_launch}));
     if (!service.ok()) return service.status();
     job->update_service_ = *std::move(service);
   }
-  if (Status status = job->StartLoads(start); !status.ok()) return status;
+  return job;
+}
+
+Result<std::unique_ptr<BesideUpdate>> BesideUpdate::Start(const BesideUpdateOptions& options,
+                                                          SteadyTime start) {
+  Result<std::unique_ptr<BesideUpdate>> job = Open(options);
+  if (!job.ok()) return job.status();
+  if (Status status = (*job)->Begin(start); !status.ok()) return status;
   return job;
 }
 
 BesideUpdate::~BesideUpdate() = default;
 
-Result<std::unique_ptr<BesideUpdate::Service>> BesideUpdate::Open(
-    const BesideUpdateOptions& options, const std::string& name, DeclaredShare share) {
+Result<std::unique_ptr<BesideUpdate::Service>> BesideUpdate::OpenService(
+    const BesideUpdateOptions& options, const std::string& name, DeclaredShare share,
+    const MakeWork& make_work) {
   Result<Client> client = Client::Connect({.endpoint = options.endpoint});
   if (!client.ok()) return client.status();
   Result<Session> session =
       client->OpenSession({.name = name, .device = options.device, .share = share});
   if (!session.ok()) return session.status();
-  Result<Module> module = session->LoadModule({.virtual_text = kWorkModule});
-  if (!module.ok()) return module.status();
-  return std::unique_ptr<Service>(
-      new Service{.session = *std::move(session), .module = *std::move(module), .fixed = {}});
+  std::unique_ptr<Service> service(new Service{.session = *std::move(session)});
+  Result<std::unique_ptr<Work>> work = make_work(service->session);
+  if (!work.ok()) return work.status();
+  service->work = *std::move(work);
+  return service;
 }
 
-Status BesideUpdate::StartLoads(SteadyTime start) {
+Status BesideUpdate::Begin(SteadyTime start) {
   if (update_service_) {
     Service& service = *update_service_;
-    Result<Template> fixed = service.session.RegisterTemplate(
-        LaunchesOf(service.module.kernel(options_.update_cuttable ? "work" : "whole"),
-                   options_.update_launch, options_.update_launch));
-    if (!fixed.ok()) return fixed.status();
-    service.fixed.emplace(*std::move(fixed));
     update_ = std::make_unique<Endless>(
-        options_.update_outstanding, [&service] { return service.session.Submit(*service.fixed); });
+        options_.update_outstanding,
+        [&service, launch = options_.update_launch] { return service.work->Submit(launch, {}); });
   }
-  if (!request_service_) return Status::Ok();
-
-  Service& service = *request_service_;
-  while (service.queues.size() < options_.request_queues) {
-    const Result<std::uint32_t> queue = service.session.OpenQueue();
-    if (!queue.ok()) return queue.status();
-    service.queues.push_back(*queue);
+  if (request_service_) {
+    Service& service = *request_service_;
+    requests_ = std::make_unique<OpenLoop>(
+        options_.requests, start,
+        [&service](const Arrival& arrival, const SubmitOptions& options) {
+          return service.work->Submit(arrival.work, service.InTurn(options));
+        },
+        SubmitOptions{.skip_if_late = options_.skip_late_requests});
   }
-  const Duration first = options_.requests.front().work, longest = options_.request_launch;
-  const Kernel kernel = service.module.kernel("work");
-  const bool all_equal =
-      std::all_of(options_.requests.begin(), options_.requests.end(),
-                  [first](const Arrival& arrival) { return arrival.work == first; });
-  OpenLoop::Submit submit;
-  if (all_equal) {
-    Result<Template> fixed = service.session.RegisterTemplate(LaunchesOf(kernel, first, longest));
-    if (!fixed.ok()) return fixed.status();
-    service.fixed.emplace(*std::move(fixed));
-    submit = [&service](const Arrival&, const SubmitOptions& options) {
-      return service.session.Submit(*service.fixed, service.InTurn(options));
-    };
-  } else {
-    submit = [&service, kernel, longest](const Arrival& arrival, const SubmitOptions& options) {
-      return service.session.Submit(LaunchesOf(kernel, arrival.work, longest),
-                                    service.InTurn(options));
-    };
-  }
-  requests_ = std::make_unique<OpenLoop>(options_.requests, start, std::move(submit));
   return Status::Ok();
+}
+
+Result<BesideUpdate::Results> BesideUpdate::Finish() {
+  const Status update_status = update_ ? update_->status() : Status::Ok();
+  requests_.reset();
+  update_.reset();
+  if (!update_status.ok()) return update_status;
+  Results results;
+  if (request_service_) {
+    Result<Work::Checked> checked = request_service_->work->Check();
+    if (!checked.ok()) return checked.status();
+    results.requests = *std::move(checked);
+  }
+  if (update_service_) {
+    Result<Work::Checked> checked = update_service_->work->Check();
+    if (!checked.ok()) return checked.status();
+    results.update = *std::move(checked);
+  }
+  return results;
 }
 
 Result<BesideUpdate::Accounts> BesideUpdate::Read(admin::AdminClient& admin) const {
@@ -202,16 +218,22 @@ ServiceFigures BesideUpdate::RequestFigures(const Accounts& end,
                                             const std::vector<Request>& requests) const {
   Efficiency efficiency;
   for (const Request& request : requests) {
-    if (request.fate == Fate::kAnswered) efficiency.Add(request.work, request.report);
+    if (request.fate != Fate::kAnswered) continue;
+    efficiency.Add(request_service_->work->KernelTime(request.work), request.report);
   }
   const Duration others = end.update.charged - begin_->update.charged;
-  ServiceFigures figures = FromAccounts("requests", begin_->requests, end.requests, others,
-                                        end.time - begin_->time, efficiency);
-  const std::vector<Measured> latencies = Latencies(requests);
+  ServiceFigures figures = FromAccounts(options_.request_name, begin_->requests, end.requests,
+                                        others, end.time - begin_->time, efficiency);
+  figures.latencies = Latencies(requests);
   figures.jobs = requests.size();
-  figures.p50 = Percentile(latencies, 50);
-  figures.p99 = Percentile(latencies, 99);
+  figures.p50 = Percentile(figures.latencies, 50);
+  figures.p99 = Percentile(figures.latencies, 99);
   figures.on_time = OnTime(requests, options_.target);
+  for (const Request& request : requests) {
+    if (request.fate == Fate::kAnswered) {
+      figures.longest = std::max(figures.longest, request.latency);
+    }
+  }
   return figures;
 }
 
@@ -219,15 +241,22 @@ ServiceFigures BesideUpdate::UpdateFigures(const Accounts& end) const {
   Efficiency efficiency;
   std::vector<Duration> totals;
   for (const JobReport& report : update_->DoneBetween(begin_->time, end.time)) {
-    efficiency.Add(options_.update_launch, report);
+    efficiency.Add(update_service_->work->KernelTime(options_.update_launch), report);
     totals.push_back(report.total);
   }
   const Duration others = end.requests.charged - begin_->requests.charged;
-  ServiceFigures figures = FromAccounts("update", begin_->update, end.update, others,
+  ServiceFigures figures = FromAccounts(options_.update_name, begin_->update, end.update, others,
                                         end.time - begin_->time, efficiency);
   figures.jobs = totals.size();
   figures.p50.value = Percentile(totals, 50);
   figures.p99.value = Percentile(totals, 99);
+  if (!totals.empty()) figures.longest = *std::max_element(totals.begin(), totals.end());
+  const Duration target = options_.update_share.latency_target;
+  if (target > Duration::zero() && !totals.empty()) {
+    const auto on_time = std::count_if(totals.begin(), totals.end(),
+                                       [target](Duration total) { return total <= target; });
+    figures.on_time = static_cast<double>(on_time) / static_cast<double>(totals.size());
+  }
   return figures;
 }
 

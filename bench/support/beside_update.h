@@ -18,6 +18,7 @@
 #include "support/endless.h"
 #include "support/open_loop.h"
 #include "support/percentile.h"
+#include "support/work.h"
 
 namespace gpusched::bench {
 
@@ -38,15 +39,23 @@ struct BesideUpdateOptions {
   bool update_cuttable = true;
   int update_outstanding = 2;
   DeclaredShare update_share{.weight = 30};
+
+  // What the two submit; empty: launches on the virtual device, as said above.
+  MakeWork request_work = {}, update_work = {};
+  bool skip_late_requests = false;
+  // As tables call them.
+  std::string request_name = "requests", update_name = "update";
 };
 
 // Of one service in one window. What could not be measured is empty, never zero.
 struct ServiceFigures {
   std::string service;
-  std::size_t jobs = 0;           // due in the window; of the update: done in it
-  Measured p50, p99;              // requests: from when they were due; update: from Submit
-  std::optional<double> on_time;  // part of the jobs answered within the target
-  std::optional<double> asked;    // of the device's time
+  std::size_t jobs = 0;                  // due in the window; of the update: done in it
+  Measured p50, p99;                     // requests: from when they were due; update: from Submit
+  std::vector<Measured> latencies = {};  // of the requests
+  Duration longest{0};                   // of those answered
+  std::optional<double> on_time;         // part of the jobs answered within the target
+  std::optional<double> asked;           // of the device's time
   double got = 0;
   std::uint64_t slices = 0, preempted = 0;
   // Its kernel time (launch gaps, chunk and switch costs not counted) over the rest: the window
@@ -61,7 +70,11 @@ struct WindowFigures {
 
 class BesideUpdate {
  public:
-  // Opens the sessions and starts both loads; requests are due from `start` on.
+  // Opens the sessions and prepares what they submit.
+  static Result<std::unique_ptr<BesideUpdate>> Open(const BesideUpdateOptions& options);
+  // Starts both loads; requests are due from `start` on.
+  Status Begin(SteadyTime start);
+  // Both at once.
   static Result<std::unique_ptr<BesideUpdate>> Start(const BesideUpdateOptions& options,
                                                      SteadyTime start);
   ~BesideUpdate();
@@ -70,6 +83,12 @@ class BesideUpdate {
   Status BeginWindow(admin::AdminClient& admin);
   // Reads the accounts, cancels the requests' backlog (missed) and gives the window's figures.
   Result<WindowFigures> EndWindow(admin::AdminClient& admin);
+
+  // Ends both loads and compares what they computed.
+  struct Results {
+    Work::Checked requests, update;
+  };
+  Result<Results> Finish();
 
   // Requests due since BeginWindow, and those of them answered on time so far.
   struct Progress {
@@ -81,9 +100,9 @@ class BesideUpdate {
   struct Service;
   struct Accounts;
   BesideUpdate() = default;
-  static Result<std::unique_ptr<Service>> Open(const BesideUpdateOptions& options,
-                                               const std::string& name, DeclaredShare share);
-  Status StartLoads(SteadyTime start);
+  static Result<std::unique_ptr<Service>> OpenService(const BesideUpdateOptions& options,
+                                                      const std::string& name, DeclaredShare share,
+                                                      const MakeWork& make_work);
   Result<Accounts> Read(admin::AdminClient& admin) const;
   ServiceFigures RequestFigures(const Accounts& end, const std::vector<Request>& requests) const;
   ServiceFigures UpdateFigures(const Accounts& end) const;
