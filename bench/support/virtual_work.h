@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "gpusched/client.h"
+#include "support/work.h"
 
 namespace gpusched::bench {
 
@@ -32,5 +34,12 @@ inline Job LaunchesOf(const Kernel& kernel, Duration work, Duration longest) {
   }
   return job;
 }
+
+struct VirtualWorkOptions {
+  std::string kernel = "work";                      // of kWorkModule
+  Duration longest = std::chrono::milliseconds(1);  // a job is cut into launches of at most this
+};
+// Jobs of whatever time the arrivals ask for.
+MakeWork VirtualWork(const VirtualWorkOptions& options);
 
 }  // namespace gpusched::bench

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <cstdint>
 #include <utility>
 
 namespace samples {
@@ -65,13 +65,19 @@ Result<Duration> TimeAlone(const std::function<Result<gpusched::Submission>()>& 
   return times[kRuns / 2];
 }
 
-Result<std::size_t> FindAmount(Duration wanted, std::size_t unit, std::size_t most,
+std::size_t Size::launches() const {
+  if (launch <= Duration::zero()) return 1;
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
+}
+
+Result<std::size_t> FindAmount(const Size& size, std::size_t unit, std::size_t most,
                                const std::function<Result<Duration>(std::size_t)>& time) {
+  if (size.amount != 0) return std::clamp(size.amount / unit * unit, unit, most);
   std::size_t amount = std::min(8 * unit, most);
   for (int i = 0; i < kCorrections; ++i) {
     const Result<Duration> took = time(amount);
     if (!took.ok()) return took.status();
-    const double factor = static_cast<double>(wanted.count()) /
+    const double factor = static_cast<double>(size.alone.count()) /
                           static_cast<double>(std::max<std::int64_t>(took->count(), 1));
     if (factor > 1 - kCloseEnough && factor < 1 + kCloseEnough) break;
     const double units = static_cast<double>(amount) * factor / static_cast<double>(unit);

@@ -4,7 +4,7 @@
 
 #include <gpusched/client.h>
 
-#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -24,10 +24,19 @@ gpusched::Status RunOnce(gpusched::Session& session, const gpusched::Job& job);
 gpusched::Result<gpusched::Duration> TimeAlone(
     const std::function<gpusched::Result<gpusched::Submission>()>& submit);
 
-// Finds how much of something (rows, points) takes `wanted`: `time` measures an amount. Amounts are
+// How large a job is to be.
+struct Size {
+  gpusched::Duration alone{0};   // device time of a job that has the device to itself
+  gpusched::Duration launch{0};  // of one of its launches, about
+  std::size_t amount = 0;        // of rows, points ...; 0: found by measuring
+
+  std::size_t launches() const;
+};
+
+// The amount given, or the one that takes size.alone: `time` measures an amount. Amounts are
 // multiples of `unit`, from `unit` to `most`.
 gpusched::Result<std::size_t> FindAmount(
-    gpusched::Duration wanted, std::size_t unit, std::size_t most,
+    const Size& size, std::size_t unit, std::size_t most,
     const std::function<gpusched::Result<gpusched::Duration>(std::size_t amount)>& time);
 
 }  // namespace samples

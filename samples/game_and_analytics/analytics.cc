@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "common/computing_session.h"
 #include "kernels/clusters.h"
 
 namespace game {
@@ -28,8 +27,8 @@ constexpr std::uint32_t kPointSeed = 7;
 
 }  // namespace
 
-Result<std::unique_ptr<Analytics>> Analytics::Open(gpusched::Session& session, Duration alone,
-                                                   Duration launch) {
+Result<std::unique_ptr<Analytics>> Analytics::Open(gpusched::Session& session,
+                                                   const samples::Size& size) {
   auto module =
       session.LoadModule({.source = kernels::kClusters, .cuda_source = kernels::kClusters});
   if (!module.ok()) return module.status();
@@ -42,12 +41,11 @@ Result<std::unique_ptr<Analytics>> Analytics::Open(gpusched::Session& session, D
     made.push_back(*std::move(buffer));
   }
   // The histograms take about as long as a round.
-  const Duration round = alone / (kRounds + 1);
-  const auto launches =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, (round + launch / 2) / launch));
+  const samples::Size round{.alone = size.alone / (kRounds + 1), .launch = size.launch};
   std::unique_ptr<Analytics> analytics(new Analytics(
       session, *std::move(module),
-      {std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3])}, launches));
+      {std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3])},
+      round.launches()));
   analytics->points_ = RandomPoints(kMostPoints, kPointSeed);
   if (Status status =
           samples::RunOnce(session, Job().Write(analytics->memory_.points, analytics->points_));
@@ -56,7 +54,7 @@ Result<std::unique_ptr<Analytics>> Analytics::Open(gpusched::Session& session, D
   }
   Analysis analysis;
   const auto points =
-      samples::FindAmount(alone, kUnit, kMostPoints, [&](std::size_t amount) -> Result<Duration> {
+      samples::FindAmount(size, kUnit, kMostPoints, [&](std::size_t amount) -> Result<Duration> {
         analytics->point_count_ = amount;
         return samples::TimeAlone([&] { return analytics->Submit(analysis); });
       });

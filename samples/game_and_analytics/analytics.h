@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/computing_session.h"
 #include "points.h"
 
 namespace game {
@@ -20,11 +21,9 @@ struct Analysis {
 
 class Analytics {
  public:
-  // An analysis looks at as many points as the device needs `alone` for, in launches of at most
-  // about `launch`. The session must outlive it.
+  // An analysis looks at as many points as take size.alone. The session must outlive it.
   static gpusched::Result<std::unique_ptr<Analytics>> Open(gpusched::Session& session,
-                                                           gpusched::Duration alone,
-                                                           gpusched::Duration launch);
+                                                           const samples::Size& size);
 
   gpusched::Result<gpusched::Submission> Submit(Analysis& analysis,
                                                 const gpusched::SubmitOptions& options = {});

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/computing_session.h"
 #include "kernels/shading.h"
 
 namespace game {
@@ -25,8 +24,8 @@ constexpr std::size_t kTileStep = 997;
 
 }  // namespace
 
-Result<std::unique_ptr<Frames>> Frames::Open(gpusched::Session& session, Duration alone,
-                                             Duration launch) {
+Result<std::unique_ptr<Frames>> Frames::Open(gpusched::Session& session,
+                                             const samples::Size& size) {
   auto module = session.LoadModule({.source = kernels::kShading, .cuda_source = kernels::kShading});
   if (!module.ok()) return module.status();
   std::vector<gpusched::Buffer> made;
@@ -37,14 +36,13 @@ Result<std::unique_ptr<Frames>> Frames::Open(gpusched::Session& session, Duratio
     if (!buffer.ok()) return buffer.status();
     made.push_back(*std::move(buffer));
   }
-  const auto launches =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
-  std::unique_ptr<Frames> frames(new Frames(
-      session, *std::move(module),
-      {std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3])}, launches));
+  std::unique_ptr<Frames> frames(
+      new Frames(session, *std::move(module),
+                 {std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3])},
+                 size.launches()));
   Frame frame;
   const auto rows =
-      samples::FindAmount(alone, 1, kMostTileRows, [&](std::size_t amount) -> Result<Duration> {
+      samples::FindAmount(size, 1, kMostTileRows, [&](std::size_t amount) -> Result<Duration> {
         frames->tile_rows_ = amount;
         return samples::TimeAlone([&] { return frames->Submit(frame); });
       });

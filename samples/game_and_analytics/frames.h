@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/computing_session.h"
 #include "scene.h"
 
 namespace game {
@@ -20,11 +21,9 @@ struct Frame {
 
 class Frames {
  public:
-  // Frames have as many rows of tiles as the device needs `alone` for, in launches of at most about
-  // `launch`. The session must outlive it.
+  // Frames have as many rows of tiles as take size.alone. The session must outlive it.
   static gpusched::Result<std::unique_ptr<Frames>> Open(gpusched::Session& session,
-                                                        gpusched::Duration alone,
-                                                        gpusched::Duration launch);
+                                                        const samples::Size& size);
 
   // Shades frame.number; another tile of each frame comes back.
   gpusched::Result<gpusched::Submission> Submit(Frame& frame,

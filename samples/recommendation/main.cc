@@ -45,7 +45,8 @@ gpusched::Status Serve(const Options& options, samples::ServiceReport& report,
   device = session->device();
   const Catalogue catalogue = RandomCatalogue(kItems, kUsers, kCatalogueSeed);
   const Layers layers = RandomLayers(kLayersSeed);
-  const auto serving = Serving::Open(*session, catalogue, layers, options.alone, options.launch);
+  const auto serving = Serving::Open(*session, catalogue, layers,
+                                     {.alone = options.alone, .launch = options.launch});
   if (!serving.ok()) return serving.status();
 
   const auto due = samples::RandomInstants(options.rate, options.common.length(), kArrivalSeed);
@@ -75,7 +76,8 @@ gpusched::Status TakeSteps(const Options& options, samples::ServiceReport& repor
   if (!session.ok()) return session.status();
   device = session->device();
   const Catalogue catalogue = RandomCatalogue(kItems, kUsers, kCatalogueSeed);
-  const auto update = Update::Open(*session, catalogue, options.step_alone, options.launch);
+  const auto update =
+      Update::Open(*session, catalogue, {.alone = options.step_alone, .launch = options.launch});
   if (!update.ok()) return update.status();
   // Open has compared a whole step, all its weights and its loss.
   report.checked = 1;

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "common/computing_session.h"
 #include "kernels/layers.h"
 
 namespace recommendation {
@@ -59,7 +58,7 @@ Result<Serving::Memory> Serving::Allocate(gpusched::Session& session, const Cata
 
 Result<std::unique_ptr<Serving>> Serving::Open(gpusched::Session& session,
                                                const Catalogue& catalogue, const Layers& layers,
-                                               Duration alone, Duration launch) {
+                                               const samples::Size& size) {
   auto module = session.LoadModule({.source = kernels::kLayers, .cuda_source = kernels::kLayers});
   if (!module.ok()) return module.status();
   Result<Memory> memory = Allocate(session, catalogue);
@@ -75,16 +74,15 @@ Result<std::unique_ptr<Serving>> Serving::Open(gpusched::Session& session,
                                                 .Write(to.score, layers.score));
   if (!status.ok()) return status;
 
-  const auto launches =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
   Request request{.user = catalogue.user(0)};
   const auto candidates = samples::FindAmount(
-      alone, kUnit, kMostCandidates, [&](std::size_t amount) -> Result<Duration> {
-        if (Status prepared = serving->Prepare(amount, launches); !prepared.ok()) return prepared;
+      size, kUnit, kMostCandidates, [&](std::size_t amount) -> Result<Duration> {
+        if (Status prepared = serving->Prepare(amount, size.launches()); !prepared.ok())
+          return prepared;
         return samples::TimeAlone([&] { return serving->Submit(request); });
       });
   if (!candidates.ok()) return candidates.status();
-  status = serving->Prepare(*candidates, launches);
+  status = serving->Prepare(*candidates, size.launches());
   if (!status.ok()) return status;
   serving->candidates_.assign(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(*candidates));
   return serving;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/computing_session.h"
 #include "model.h"
 
 namespace recommendation {
@@ -24,14 +25,12 @@ struct Request {
 
 class Serving {
  public:
-  // Copies catalogue and layers to the device and takes as many candidates a request as the device
-  // needs `alone` for, in launches of at most about `launch`. Both arguments must outlive it, and
-  // so must the session.
+  // Copies catalogue and layers to the device and takes as many candidates a request as take
+  // size.alone. Catalogue, layers and session must outlive it.
   static gpusched::Result<std::unique_ptr<Serving>> Open(gpusched::Session& session,
                                                          const Catalogue& catalogue,
                                                          const Layers& layers,
-                                                         gpusched::Duration alone,
-                                                         gpusched::Duration launch);
+                                                         const samples::Size& size);
 
   gpusched::Result<gpusched::Submission> Submit(Request& request,
                                                 const gpusched::SubmitOptions& options = {});

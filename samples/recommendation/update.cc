@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "common/computing_session.h"
 #include "kernels/layers.h"
 
 namespace recommendation {
@@ -71,7 +70,7 @@ Result<std::vector<Update::Lesson>> Update::AllocateLessons(gpusched::Session& s
 }
 
 Result<std::unique_ptr<Update>> Update::Open(gpusched::Session& session, const Catalogue& catalogue,
-                                             Duration alone, Duration launch) {
+                                             const samples::Size& size) {
   auto module = session.LoadModule({.source = kernels::kLayers, .cuda_source = kernels::kLayers});
   if (!module.ok()) return module.status();
   Result<Memory> memory = Allocate(session, catalogue);
@@ -83,15 +82,14 @@ Result<std::unique_ptr<Update>> Update::Open(gpusched::Session& session, const C
   const Layers start = RandomLayers(kStartSeed);
   if (Status status = update->Load(start); !status.ok()) return status;
 
-  const auto launches =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
   const auto rows =
-      samples::FindAmount(alone, kUnit, kMostRows, [&](std::size_t amount) -> Result<Duration> {
-        if (Status prepared = update->Prepare(amount, launches); !prepared.ok()) return prepared;
+      samples::FindAmount(size, kUnit, kMostRows, [&](std::size_t amount) -> Result<Duration> {
+        if (Status prepared = update->Prepare(amount, size.launches()); !prepared.ok())
+          return prepared;
         return samples::TimeAlone([&] { return update->Submit(); });
       });
   if (!rows.ok()) return rows.status();
-  if (Status status = update->Prepare(*rows, launches); !status.ok()) return status;
+  if (Status status = update->Prepare(*rows, size.launches()); !status.ok()) return status;
   if (Status status = update->CompareOneStep(start); !status.ok()) return status;
   return update;
 }

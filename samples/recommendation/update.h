@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/computing_session.h"
 #include "model.h"
 
 namespace recommendation {
@@ -16,13 +17,12 @@ namespace recommendation {
 class Update {
  public:
   // Copies catalogue, a start that knows nothing, and batches to learn from to the device; a step
-  // looks at as many rows as the device needs `alone` for, in launches of at most about `launch`.
-  // Then takes one step and compares the weights with a plain CPU computation: DATA_DIFFERS if they
-  // are not equal. Catalogue and session must outlive it.
+  // looks at as many rows as take size.alone. Then takes one step and compares the weights with a
+  // plain CPU computation: DATA_DIFFERS if they are not equal. Catalogue and session must outlive
+  // it.
   static gpusched::Result<std::unique_ptr<Update>> Open(gpusched::Session& session,
                                                         const Catalogue& catalogue,
-                                                        gpusched::Duration alone,
-                                                        gpusched::Duration launch);
+                                                        const samples::Size& size);
 
   // The next step. At most kMostOutstanding may be on their way.
   static constexpr std::size_t kMostOutstanding = 4;

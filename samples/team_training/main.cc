@@ -73,7 +73,7 @@ gpusched::Status Prepare(const Options& options, std::deque<Place>& places) {
     if (!session.ok()) return session.status();
     Place& place = places.emplace_back(Place{*std::move(session), nullptr, std::move(report)});
     auto trainer = Trainer::Open(place.session, static_cast<std::uint32_t>(places.size()),
-                                 options.step_alone, options.launch);
+                                 {.alone = options.step_alone, .launch = options.launch});
     if (!trainer.ok()) return trainer.status();
     place.trainer = *std::move(trainer);
     const auto right = place.trainer->NextStepIsRight();

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <string>
 
-#include "common/computing_session.h"
 #include "kernels/classifier.h"
 
 namespace team {
@@ -63,7 +62,7 @@ double Mean(const std::vector<float>& values) {
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::Open(gpusched::Session& session, std::uint32_t seed,
-                                               Duration alone, Duration launch) {
+                                               const samples::Size& size) {
   const Sizes sizes = SizesFor(session.memory());
   if (sizes.rows == 0) {
     return Status(gpusched::StatusCode::kInvalidArgument, "TOO_LITTLE_MEMORY",
@@ -89,15 +88,14 @@ Result<std::unique_ptr<Trainer>> Trainer::Open(gpusched::Session& session, std::
       session, Job().Write(m.data, trainer->data_.rows).Write(m.labels, trainer->data_.labels));
   if (!status.ok()) return status;
 
-  const auto launches =
-      static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
   const auto batch = samples::FindAmount(
-      alone, kUnit, sizes.most_batch, [&](std::size_t amount) -> Result<Duration> {
-        if (Status prepared = trainer->Prepare(amount, launches); !prepared.ok()) return prepared;
+      size, kUnit, sizes.most_batch, [&](std::size_t amount) -> Result<Duration> {
+        if (Status prepared = trainer->Prepare(amount, size.launches()); !prepared.ok())
+          return prepared;
         return samples::TimeAlone([&] { return trainer->Submit(); });
       });
   if (!batch.ok()) return batch.status();
-  status = trainer->Prepare(*batch, launches);
+  status = trainer->Prepare(*batch, size.launches());
   if (!status.ok()) return status;
   return trainer;
 }

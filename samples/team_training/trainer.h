@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/computing_session.h"
+
 namespace team {
 
 // The sizes that classifier.cl is written for.
@@ -29,12 +31,11 @@ double Step(std::vector<float>& weights, const Data& data, std::size_t first, st
 
 class Trainer {
  public:
-  // Fills the session's memory quota with data, and takes as many rows a step as the device needs
-  // `alone` for, in launches of at most about `launch`. Session must outlive it.
+  // Fills the session's memory quota with data, and takes as many rows a step as take
+  // size.alone. The session must outlive it.
   static gpusched::Result<std::unique_ptr<Trainer>> Open(gpusched::Session& session,
                                                          std::uint32_t seed,
-                                                         gpusched::Duration alone,
-                                                         gpusched::Duration launch);
+                                                         const samples::Size& size);
 
   // The next step; at most kMostOutstanding may be on their way.
   static constexpr std::size_t kMostOutstanding = 4;
