@@ -131,7 +131,7 @@ struct LaunchCommand {
   const std::vector<Argument>* arguments = nullptr;
   std::uint64_t dynamic_local_bytes = 0;
   std::uint64_t first = 0, count = 0;  // linear block range, x fastest; [0, volume) is the whole
-  Dim3 offset{0, 0, 0};  // added to every thread's ids; only OpenCL has such a thing
+  Dim3 offset{0, 0, 0};                // added to every thread's ids; only OpenCL has such a thing
 };
 struct CopyInCommand {  // bytes [first, first + count) of the operation
   SessionId session;

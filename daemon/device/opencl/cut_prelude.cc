@@ -19,6 +19,9 @@ constexpr std::uint32_t kMostOffset = std::uint32_t{1} << 20;
 // (PoCL links others to symbols it does not have); macros are object-like, so that a name passed to
 // a macro is renamed too; `inline` is not `static`, which OpenCL C 1.1 rejects. A dimension
 // that no device has is answered by the device: 1 for sizes by the specification, 0 by PoCL.
+// Numbers below 2^32 divide exactly as doubles; an integer division, which is undefined for a
+// divisor of zero, may not leave the loops that PoCL makes of a block, and a two-dimensional stencil
+// was then not vectorised (2.4 times slower).
 constexpr std::string_view kPrelude = R"(
 #define __gpusched_inline inline __attribute__((always_inline))
 __gpusched_inline uint __gpusched_block(void) {
@@ -27,6 +30,17 @@ __gpusched_inline uint __gpusched_block(void) {
 __gpusched_inline uint __gpusched_blocks_x(void) { return (uint)(get_global_offset(0) >> 32); }
 __gpusched_inline uint __gpusched_blocks_y(void) { return (uint)get_global_offset(1); }
 __gpusched_inline uint __gpusched_blocks_z(void) { return (uint)(get_global_offset(1) >> 32); }
+#ifdef cl_khr_fp64
+__gpusched_inline uint __gpusched_over(uint a, uint b) { return (uint)((double)a / (double)b); }
+#else
+__gpusched_inline uint __gpusched_over(uint a, uint b) { return a / b; }
+#endif
+__gpusched_inline uint __gpusched_row(void) {
+  return __gpusched_over(__gpusched_block(), __gpusched_blocks_x());
+}
+__gpusched_inline uint __gpusched_plane(void) {
+  return __gpusched_over(__gpusched_row(), __gpusched_blocks_y());
+}
 __gpusched_inline size_t __gpusched_get_global_offset(uint d) {
   return d > 2 ? get_global_offset(3) : (get_global_offset(2) >> (20 * d)) & 0xfffff;
 }
@@ -38,9 +52,9 @@ __gpusched_inline size_t __gpusched_get_num_groups(uint d) {
                   : get_num_groups(3);
 }
 __gpusched_inline size_t __gpusched_get_group_id(uint d) {
-  return d == 0   ? __gpusched_block() % __gpusched_blocks_x()
-         : d == 1 ? __gpusched_block() / __gpusched_blocks_x() % __gpusched_blocks_y()
-         : d == 2 ? __gpusched_block() / __gpusched_blocks_x() / __gpusched_blocks_y()
+  return d == 0   ? __gpusched_block() - __gpusched_row() * __gpusched_blocks_x()
+         : d == 1 ? __gpusched_row() - __gpusched_plane() * __gpusched_blocks_y()
+         : d == 2 ? __gpusched_plane()
                   : get_group_id(3);
 }
 __gpusched_inline size_t __gpusched_get_local_size(uint d) {
