@@ -124,7 +124,7 @@ constexpr std::array kKeys{
               "who may use the admin socket beside its owner",
               [](const Node& v, Config& c) { return ReadText(v, c.admin.group); },
               [](const Config& c) { return c.admin.group; }},
-    ConfigKey{"device.kind", false, "auto, opencl, virtual",
+    ConfigKey{"device.kind", false, "auto, cuda, opencl, virtual",
               "what computes; auto takes no virtual one",
               [](const Node& v, Config& c) { return ReadText(v, c.device.kind); },
               [](const Config& c) { return c.device.kind; }},

@@ -81,7 +81,7 @@ int Main(int argc, char** argv) {
   Overrides& flags = options.overrides;
   bool keys = false;
   app.add_option("--config", options.config_path, "configuration file (YAML); flags override it");
-  app.add_option("--device", flags.device, "auto, opencl or virtual");
+  app.add_option("--device", flags.device, "auto, cuda, opencl or virtual");
   app.add_option("--devices", flags.devices, "how many devices to open, 1 to 8");
   app.add_option("--costs", flags.costs, "cost file of the virtual device");
   app.add_option("--endpoint", flags.endpoints, "where services connect; may be repeated");

@@ -71,8 +71,10 @@ struct Image {
 struct Parameter {
   enum class Kind : std::uint8_t { kBuffer, kValue, kLocal };
   Kind kind = Kind::kValue;
-  std::uint32_t size = 0;  // bytes of a value; 0 for buffers and local memory
-  std::string name;        // "" where unknown
+  // Bytes of a value; 0 for buffers and local memory. A buffer with a size may as well be a value
+  // of that size: not every image tells.
+  std::uint32_t size = 0;
+  std::string name;  // "" where unknown
 };
 struct KernelInfo {
   std::string name;

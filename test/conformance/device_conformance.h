@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conformance/device_harness.h"
+#include "conformance/expect_refused.h"
 #include "gpusched/reasons.h"
 
 namespace gpusched::device {
@@ -72,13 +73,6 @@ class DeviceConformance : public ::testing::TestWithParam<Subject> {
 };
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
-
-inline void ExpectRefused(const Status& status, StatusCode code, std::string_view reason,
-                          const std::string& says) {
-  EXPECT_EQ(status.code(), code) << status.ToString();
-  EXPECT_EQ(status.reason(), reason) << status.ToString();
-  EXPECT_THAT(status.message(), ::testing::HasSubstr(says));
-}
 
 TEST_P(DeviceConformance, SaysWhatItIs) {
   const DeviceInfo& info = device_->info();

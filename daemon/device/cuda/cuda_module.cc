@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "device/cuda/error.h"
+#include "device/cuda/plain_name.h"
 #include "device/cuda/pointer_parameters.h"
 #include "device/cuda/ptx/cubin.h"
 #include "device/cuda/ptx/rewrite.h"
@@ -96,6 +98,26 @@ std::vector<Told> Tell(const ptx::CubinInfo& cubin) {
   return kernels;
 }
 
+// "_Z5saxpyfPf" goes by "saxpy", too, where no other kernel could be meant.
+void AddPlainNames(CudaModule& module) {
+  const std::size_t kernels = module.kernels.size();
+  std::map<std::string, std::size_t> uses;
+  std::vector<std::string> plain(kernels);
+  for (std::size_t i = 0; i < kernels; ++i) {
+    ++uses[module.info.kernels[i].name];
+    plain[i] = PlainName(module.info.kernels[i].name);
+    if (!plain[i].empty()) ++uses[plain[i]];
+  }
+  for (std::size_t i = 0; i < kernels; ++i) {
+    if (plain[i].empty() || uses[plain[i]] > 1) continue;
+    KernelInfo again = module.info.kernels[i];
+    again.name = plain[i];
+    module.info.kernels.push_back(std::move(again));
+    CudaKernel launch = module.kernels[i];
+    module.kernels.push_back(std::move(launch));
+  }
+}
+
 class Loader {
  public:
   Loader(const ModuleTarget& target, ContextHealth& health) : target_(target), health_(health) {}
@@ -148,6 +170,7 @@ class Loader {
       module.info.kernels.push_back(std::move(told.info));
       module.kernels.push_back(std::move(told.launch));
     }
+    AddPlainNames(module);
     return module;
   }
 

@@ -52,14 +52,10 @@ Result<int> CountDevices() {
   if (EverythingIsHidden()) {
     return NoGpu("CUDA_VISIBLE_DEVICES is set to nothing, which hides every GPU; unset it");
   }
+  // Without a driver, and with a stub, this succeeds and tells 0: what follows knows which it is.
   int version = 0;
   const cudaError_t asked = cudaDriverGetVersion(&version);
-  if (asked == cudaErrorStubLibrary) return NoGpu(std::string(kStub));
-  if (asked == cudaSuccess && version == 0) {
-    return NoGpu("no NVIDIA driver is installed (no libcuda.so.1); install one for CUDA " +
-                 VersionName(CUDART_VERSION) + " or newer");
-  }
-  if (asked == cudaSuccess && version / 1'000 < CUDART_VERSION / 1'000) {
+  if (asked == cudaSuccess && version != 0 && version / 1'000 < CUDART_VERSION / 1'000) {
     return NoGpu("the NVIDIA driver is for CUDA " + VersionName(version) +
                  ", and this build needs one for CUDA " + VersionName(CUDART_VERSION) +
                  "; update the driver");
@@ -67,6 +63,10 @@ Result<int> CountDevices() {
   int count = 0;
   const cudaError_t counted = asked == cudaSuccess ? cudaGetDeviceCount(&count) : asked;
   if (counted == cudaErrorStubLibrary) return NoGpu(std::string(kStub));
+  if (counted == cudaErrorInsufficientDriver) {
+    return NoGpu("no NVIDIA driver is installed (no libcuda.so.1); install one for CUDA " +
+                 VersionName(CUDART_VERSION) + " or newer");
+  }
   if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
     return NoGpu("the NVIDIA driver finds no GPU; see whether nvidia-smi lists one");
   }

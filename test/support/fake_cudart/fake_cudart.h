@@ -39,8 +39,10 @@ void InstallDriver(FakeDriver driver);
 // The `n`-th call from now on, counted from 1, fails with `error` and does nothing; a sticky one
 // also breaks the context it was made for.
 void FailCall(std::uint64_t n, cudaError_t error);
-// The next call of this function fails.
-void FailNext(const std::string& function, cudaError_t error);
+// The next call of this function fails, or one after so many others.
+void FailNext(const std::string& function, cudaError_t error, int others_first = 0);
+// Every `n`-th call from now on fails.
+void FailEvery(std::uint64_t n, cudaError_t error);
 // Forgets what was to fail and did not.
 void ForgetFailures();
 // Calls made since InstallDriver.

@@ -52,13 +52,21 @@ void FailCall(std::uint64_t n, cudaError_t error) {
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);
   all.failing_call = all.calls + n;
+  all.failing_every = 0;
   all.call_error = error;
 }
 
-void FailNext(const std::string& function, cudaError_t error) {
+void FailEvery(std::uint64_t n, cudaError_t error) {
+  FailCall(n, error);
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);
-  all.failing_functions[function] = error;
+  all.failing_every = n;
+}
+
+void FailNext(const std::string& function, cudaError_t error, int others_first) {
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  all.failing_functions[function] = {error, others_first};
 }
 
 void ForgetFailures() {
@@ -144,10 +152,13 @@ cudaError_t Enter(const char* function, int device) {
   const auto index = static_cast<std::size_t>(device);
   if (index >= all.driver.gpus.size()) return cudaErrorInvalidDevice;
   cudaError_t error = cudaSuccess;
-  if (all.calls == all.failing_call) error = all.call_error;
+  if (all.calls == all.failing_call) {
+    error = all.call_error;
+    if (all.failing_every != 0) all.failing_call += all.failing_every;
+  }
   if (const auto named = all.failing_functions.find(function);
-      named != all.failing_functions.end()) {
-    error = named->second;
+      named != all.failing_functions.end() && named->second.others_first-- == 0) {
+    error = named->second.error;
     all.failing_functions.erase(named);
   }
   if (error != cudaSuccess) {

@@ -89,9 +89,14 @@ struct Runtime {
   LaunchTally launched;
 
   std::uint64_t calls = 0;
-  std::uint64_t failing_call = 0;  // 0: none
+  std::uint64_t failing_call = 0;   // 0: none
+  std::uint64_t failing_every = 0;  // then every so many calls; 0: no more
   cudaError_t call_error = cudaSuccess;
-  std::map<std::string, cudaError_t> failing_functions;
+  struct Failing {
+    cudaError_t error = cudaSuccess;
+    int others_first = 0;
+  };
+  std::map<std::string, Failing> failing_functions;
 
   bool held = false;
   std::condition_variable released;
