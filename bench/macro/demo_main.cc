@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "macro/cuda_demo.h"
 #include "macro/demo.h"
 
 int main(int argc, char** argv) {
@@ -19,9 +20,11 @@ int main(int argc, char** argv) {
   app.add_option("--trace", options.trace,
                  "Arrivals and sizes from this recorded trace, with a target of 1 s")
       ->check(CLI::ExistingFile);
-  app.add_option("--device", device,
-                 "Where the main job runs: its figures need the virtual device's exact times")
-      ->check(CLI::IsMember({"virtual"}))
+  app.add_option(
+         "--device", device,
+         "Where the main job runs: virtual has exact times; cuda-sim is the CUDA device on a "
+         "stand-in for its runtime, in small sizes")
+      ->check(CLI::IsMember({"virtual", "cuda-sim"}))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
@@ -29,7 +32,8 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   options.program_folder =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
-  const gpusched::Status status = gpusched::bench::RunDemo(options);
+  const gpusched::Status status = device == "cuda-sim" ? gpusched::bench::RunCudaSimDemo(options)
+                                                       : gpusched::bench::RunDemo(options);
   if (status.ok()) return 0;
   std::fprintf(stderr, "gpusched-demo: %s\n", status.ToString().c_str());
   return 1;

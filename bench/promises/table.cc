@@ -49,6 +49,11 @@ constexpr Promise kPromises[] = {
      MeasurePtxUnsafeRefused},
     {"ptx_hostile", "broken PTX, fat binaries and cubins break nothing", MeasurePtxHostile},
     {"ptx_speed", "rewriting costs little more than reading", MeasurePtxSpeed},
+    {"cuda_faults", "whichever CUDA call fails, each order is answered once and the cause named",
+     MeasureCudaFaults},
+    {"cuda_demo", "the main job runs through the CUDA device, without a GPU", MeasureCudaDemo},
+    {"cuda_starts_anywhere", "the daemon starts without a driver and says what it met",
+     MeasureCudaStartsAnywhere},
 };
 
 }  // namespace
