@@ -222,6 +222,14 @@ std::uint64_t ExtractField(const Op& op, std::uint64_t a, std::uint64_t at, std:
   return field;
 }
 
+// `b` ones from bit `a` on; each is cut off at 32, or wraps around there.
+Value FieldMask(const Op& op, std::uint64_t a, std::uint64_t b) {
+  const bool wrap = op.Has("wrap");
+  const std::uint64_t at = wrap ? a % 32 : std::min<std::uint64_t>(a & 0xffffffff, 32);
+  const std::uint64_t ones = wrap ? b % 32 : std::min<std::uint64_t>(b & 0xffffffff, 32);
+  return ((std::uint64_t{1} << ones) - 1) << at & 0xffffffff;
+}
+
 std::uint64_t InsertField(const Op& op, std::uint64_t field, std::uint64_t into, std::uint64_t at,
                           std::uint64_t length) {
   const unsigned width = 8 * BytesOf(op.type);
@@ -429,6 +437,7 @@ std::optional<std::uint64_t> Evaluate(const Op& op, Arithmetic& in) {
     case Code::k_bfe: return ExtractField(op, in.a, in.b, in.c);
     case Code::k_bfi: return InsertField(op, in.a, in.b, in.c, in.d);
     case Code::k_bfind: return FindLeading(op, in.a);
+    case Code::k_bmsk: return FieldMask(op, in.a, in.b);
     case Code::k_brev: return Reverse(in.a, width);
     case Code::k_popc: return std::popcount(Normal(op.type, in.a));
     case Code::k_clz: return std::countl_zero(Normal(op.type, in.a)) - (64 - width);

@@ -21,7 +21,7 @@ namespace gpusched::test::ptx {
 #define GPUSCHED_PTX_OPCODES(X) \
   X(abs) X(add) X(addc) X(sub) X(subc) X(mul) X(mul24) X(mad) X(mad24) X(madc) X(fma) \
   X(div) X(rem) X(neg) X(min) X(max) X(sad) X(and) X(or) X(xor) X(not) X(cnot) X(lop3) \
-  X(shl) X(shr) X(shf) X(bfe) X(bfi) X(bfind) X(brev) X(popc) X(clz) X(prmt) X(mov) \
+  X(shl) X(shr) X(shf) X(bfe) X(bfi) X(bfind) X(bmsk) X(brev) X(popc) X(clz) X(prmt) X(mov) \
   X(cvt) X(cvta) X(isspacep) X(set) X(setp) X(selp) X(slct) X(testp) X(copysign) X(sqrt) \
   X(rsqrt) X(rcp) X(sin) X(cos) X(ex2) X(lg2) X(tanh) X(ld) X(ldu) X(st) X(atom) X(red) \
   X(prefetch) X(membar) X(fence) X(nanosleep) X(bar) X(barrier) X(bra) X(brx) X(call) \

@@ -2,7 +2,7 @@
 //
 // It knows these opcodes; any other fails the load by name:
 //   abs add addc sub subc mul mul24 mad mad24 madc fma div rem neg min max sad
-//   and or xor not cnot lop3 shl shr shf bfe bfi bfind brev popc clz prmt
+//   and or xor not cnot lop3 shl shr shf bfe bfi bfind bmsk brev popc clz prmt
 //   mov cvt cvta isspacep set setp selp slct testp copysign
 //   sqrt rsqrt rcp sin cos ex2 lg2 tanh
 //   ld ldu st atom red prefetch membar fence nanosleep
