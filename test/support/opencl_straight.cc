@@ -95,7 +95,22 @@ class Straight final : public StraightOpenCl {
                                data(launch.offset), data(launch.global), data(launch.local), 0,
                                nullptr, nullptr));
   }
-  Status Flush() override { return Checked("flushing", clFlush(queue_.get())); }
+  Result<std::size_t> Mark() override {
+    cl_event event = nullptr;
+    Status status =
+        Checked("marking", clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event));
+    if (!status.ok()) return status;
+    marks_[++last_mark_].reset(event);
+    status = Checked("flushing", clFlush(queue_.get()));
+    if (!status.ok()) return status;
+    return last_mark_;
+  }
+  Status Await(std::size_t mark) override {
+    const device::EventHandle event = std::move(marks_[mark]);
+    marks_.erase(mark);
+    cl_event raw = event.get();
+    return Checked("waiting", clWaitForEvents(1, &raw));
+  }
   Status Finish() override { return Checked("finishing", clFinish(queue_.get())); }
   Result<std::vector<std::size_t>> RequiredLocal(const std::string& name) override {
     const Result<cl_kernel> kernel = Find(name);
@@ -134,6 +149,8 @@ class Straight final : public StraightOpenCl {
   ProgramHandle program_;
   std::map<std::string, KernelHandle> kernels_;
   std::vector<MemoryHandle> buffers_;
+  std::map<std::size_t, device::EventHandle> marks_;
+  std::size_t last_mark_ = 0;
 };
 
 }  // namespace

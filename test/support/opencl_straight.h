@@ -41,7 +41,9 @@ class StraightOpenCl {
   virtual Status Write(std::size_t buffer, const void* from, std::uint64_t bytes) = 0;
   virtual Status Read(std::size_t buffer, void* to, std::uint64_t bytes) = 0;
   virtual Status Enqueue(const StraightLaunch&) = 0;
-  virtual Status Flush() = 0;
+  // A place behind what was enqueued so far, and waiting for it. Each mark is waited for once.
+  virtual Result<std::size_t> Mark() = 0;
+  virtual Status Await(std::size_t mark) = 0;
   virtual Status Finish() = 0;
   // The local size the kernel insists on: zeros if none.
   virtual Result<std::vector<std::size_t>> RequiredLocal(const std::string& kernel) = 0;
