@@ -53,6 +53,17 @@ struct BesideUpdate::Accounts {
 Result<std::unique_ptr<BesideUpdate>> BesideUpdate::Open(const BesideUpdateOptions& options) {
   std::unique_ptr<BesideUpdate> job(new BesideUpdate);
   job->options_ = options;
+  // The update first: an open session with a target would already shorten its chunks, and work that
+  // finds its size is to do so unhindered.
+  if (options.update) {
+    Result<std::unique_ptr<Service>> service = OpenService(
+        options, options.update_name, options.update_share,
+        options.update_work ? options.update_work
+                            : VirtualWork({.kernel = options.update_cuttable ? "work" : "whole",
+                                           .longest = options.update_launch}));
+    if (!service.ok()) return service.status();
+    job->update_service_ = *std::move(service);
+  }
   if (!options.requests.empty()) {
     DeclaredShare share = options.request_share;
     share.latency_target = options.target;
@@ -68,15 +79,6 @@ Result<std::unique_ptr<BesideUpdate>> BesideUpdate::Open(const BesideUpdateOptio
       if (!queue.ok()) return queue.status();
       queues.push_back(*queue);
     }
-  }
-  if (options.update) {
-    Result<std::unique_ptr<Service>> service = OpenService(
-        options, options.update_name, options.update_share,
-        options.update_work ? options.update_work
-                            : VirtualWork({.kernel = options.update_cuttable ? "work" : "whole",
-                                           .longest = options.update_launch}));
-    if (!service.ok()) return service.status();
-    job->update_service_ = *std::move(service);
   }
   return job;
 }
