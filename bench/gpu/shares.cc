@@ -1,4 +1,6 @@
 // Shares on a GPU, through the daemon: two endless sessions of weights 70 and 30, second by second.
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -6,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 

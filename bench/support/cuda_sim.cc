@@ -16,9 +16,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The interpreter runs some ten million instructions a second: a block takes about 0.3 ms.
-constexpr std::uint32_t kBlock = 32, kRounds = 100;
-constexpr std::uint32_t kRequestBlocks = 8, kRequestLaunches = 3, kUpdateBlocks = 160;
+// The interpreter runs some ten million instructions a second: a block takes about 50 us, so that a
+// chunk of half a millisecond has several.
+constexpr std::uint32_t kBlock = 32, kRounds = 16;
+constexpr std::uint32_t kRequestBlocks = 40, kRequestLaunches = 3, kUpdateBlocks = 800;
 constexpr double kLoad = 0.3;  // of the device, by requests
 constexpr milliseconds kLeadIn{200};
 // A load that says nothing of a job's end has no more than this outstanding.

@@ -177,6 +177,29 @@ TEST_F(Cuda, AStickyErrorLosesTheDeviceOnceAndNamesTheSession) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_F(Cuda, ALostDeviceKeepsWhatItsCommandsMayStillTouch) {
+  std::vector<std::uint32_t> out(1'024);
+  {
+    const test::HeldStreams hold;
+    orders_->Start({Who({4})});
+    const Ticket last =
+        orders_->Start({device::CopyOutCommand{.session = kSession,
+                                               .buffer = kBuffer,
+                                               .target = reinterpret_cast<std::byte*>(out.data()),
+                                               .count = 4'096,
+                                               .total = 4'096}});
+    test::FailNext("cudaEventQuery", cudaErrorUnknown);
+    EXPECT_EQ(sink_.Finished(last).outcome, Completion::Outcome::kLost);
+    EXPECT_TRUE(orders_->Close(kSession).ok());
+    EXPECT_EQ(test::StillAlive().allocations, 1u);
+    EXPECT_EQ(test::StillAlive().libraries, 1u);
+  }
+  orders_.reset();
+  device_.reset();
+  EXPECT_EQ(test::StillAlive().allocations, 0u);
+  EXPECT_EQ(out, std::vector<std::uint32_t>(1'024));  // what is lost is not written to any more
+}
+
 TEST_F(Cuda, OneDeviceIsLostAndTheOtherWorksOn) {
   RecordingSink both;
   auto devices = OpenStandIns(both, 2);

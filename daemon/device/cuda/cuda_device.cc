@@ -43,7 +43,11 @@ CudaDevice::CudaDevice(OpenedCuda opened, CompletionSink& sink)
       staging_(std::move(opened_.staging), opened_.staging_bytes),
       line_(/*has_slow=*/true, [this] { UseDevice(); }) {}
 
-CudaDevice::~CudaDevice() { UseDevice(); }
+// A lost device may still execute: nothing it reads or writes goes before it has come to rest.
+CudaDevice::~CudaDevice() {
+  UseDevice();
+  health_.Seen("closing the device", cudaStreamSynchronize(opened_.work.get()));
+}
 
 void CudaDevice::UseDevice() {
   health_.Seen("choosing the device", cudaSetDevice(opened_.ordinal));

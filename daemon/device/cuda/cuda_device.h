@@ -110,6 +110,7 @@ class CudaDevice final : public Device {
   Status Carry(const Allocate&);
   Status Carry(const Free&);
   Result<DeviceMemory> MakeMemory(std::uint64_t bytes);
+  void LeaveBehindIfLost(Session);
   void UseDevice();
   Status LostStatus() const;
 
@@ -121,6 +122,8 @@ class CudaDevice final : public Device {
   std::mutex mutex_;
   QuotaBook quotas_;
   std::unordered_map<std::uint64_t, Session> sessions_;  // by serial
+  // What was freed after the device was lost: commands that were given up may still execute.
+  std::vector<Session> left_behind_;
 
   // The executor's own.
   std::deque<Flight> flights_;

@@ -30,6 +30,7 @@ void CudaDevice::CloseSession(SessionId session, Ticket ticket) {
     auto gone = sessions_.extract(session.serial);
     lock.unlock();
     Status status = gone.empty() ? NoSuchSession(session) : Status::Ok();
+    if (!gone.empty()) LeaveBehindIfLost(std::move(gone.mapped()));
     gone = {};  // the memory is free before anybody is promised it
     lock.lock();
     quotas_.Close(session);
@@ -103,9 +104,20 @@ Status CudaDevice::Carry(const UnloadModule& unload) {
   std::unique_lock lock(mutex_);
   const auto session = sessions_.find(unload.session.serial);
   if (session == sessions_.end()) return NoSuchSession(unload.session);
-  const auto gone = session->second.modules.extract(unload.module);
+  auto gone = session->second.modules.extract(unload.module);
   lock.unlock();  // the driver may wait for the device before it unloads
-  return gone.empty() ? NoSuchModule(unload.module) : Status::Ok();
+  if (gone.empty()) return NoSuchModule(unload.module);
+  Session left;
+  left.modules.insert(std::move(gone));
+  LeaveBehindIfLost(std::move(left));
+  return Status::Ok();
+}
+
+// Else they go here and now.
+void CudaDevice::LeaveBehindIfLost(Session what) {
+  if (!health_.broken()) return;
+  const std::lock_guard lock(mutex_);
+  left_behind_.push_back(std::move(what));
 }
 
 Status CudaDevice::Carry(const Allocate& allocate) {
@@ -152,7 +164,9 @@ Status CudaDevice::Carry(const Free& free) {
   if (gone.empty()) return NoSuchBuffer(free.buffer);
   const std::uint64_t bytes = gone.mapped().bytes;
   lock.unlock();
-  gone = {};
+  Session left;
+  left.buffers.insert(std::move(gone));
+  LeaveBehindIfLost(std::move(left));
   lock.lock();
   quotas_.Give(free.session, bytes);
   return Status::Ok();
