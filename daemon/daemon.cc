@@ -156,11 +156,16 @@ Status Daemon::Parts::MakeExecutors() {
                                       .select = config_.device.select};
   // Before any thread exists: gRPC and drivers want their environment set.
   rpc::SessionServer::PreparePolling();
-  auto devices = device::OpenDevices(options, [&](std::size_t, const device::DeviceInfo&) {
-    mailboxes.push_back(std::make_unique<executor::Mailbox>());
-    return mailboxes.back().get();
-  });
+  std::string passed_over;
+  auto devices = device::OpenDevices(
+      options,
+      [&](std::size_t, const device::DeviceInfo&) {
+        mailboxes.push_back(std::make_unique<executor::Mailbox>());
+        return mailboxes.back().get();
+      },
+      &passed_over);
   if (!devices.ok()) return devices.status();
+  if (!passed_over.empty()) telemetry::Info("devices passed over: " + passed_over);
 
   working_.emplace(events_.get_executor());
   event_thread_ = std::thread([this] { events_.run(); });

@@ -112,8 +112,8 @@ constexpr Backend kBackends[] = {
 };
 
 // The first backend that has devices; what each of the others said, if none has.
-Result<Devices> OpenAutomatic(const DeviceOptions& options, const SinkFactory& sinks) {
-  std::string why;
+Result<Devices> OpenAutomatic(const DeviceOptions& options, const SinkFactory& sinks,
+                              std::string& why) {
   for (const Backend& backend : kBackends) {
     if (!backend.automatic) continue;
     Result<Devices> devices = backend.open(options, sinks);
@@ -132,8 +132,9 @@ Status CheckOptions(const DeviceOptions& options) {
                     std::to_string(kMaxDevices));
 }
 
-Result<Devices> Dispatch(const DeviceOptions& options, const SinkFactory& sinks) {
-  if (options.kind == "auto") return OpenAutomatic(options, sinks);
+Result<Devices> Dispatch(const DeviceOptions& options, const SinkFactory& sinks,
+                         std::string& passed_over) {
+  if (options.kind == "auto") return OpenAutomatic(options, sinks, passed_over);
   std::string kinds = "auto";
   for (const Backend& backend : kBackends) {
     if (backend.kind == options.kind) return backend.open(options, sinks);
@@ -145,11 +146,13 @@ Result<Devices> Dispatch(const DeviceOptions& options, const SinkFactory& sinks)
 
 }  // namespace
 
-Result<Devices> OpenDevices(const DeviceOptions& options, const SinkFactory& sinks) {
+Result<Devices> OpenDevices(const DeviceOptions& options, const SinkFactory& sinks,
+                            std::string* passed_over) {
+  std::string nobody_asks;
   Status status = CheckOptions(options);
   if (!status.ok()) return status;
   try {
-    return Dispatch(options, sinks);
+    return Dispatch(options, sinks, passed_over != nullptr ? *passed_over : nobody_asks);
   } catch (const std::system_error& error) {  // no thread, no descriptor
     return Status(StatusCode::kResourceExhausted, reason::kTooMany,
                   std::string("cannot open the device: ") + error.what() +

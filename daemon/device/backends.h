@@ -38,7 +38,9 @@ using SinkFactory = std::function<CompletionSink*(std::size_t index, const Devic
 //                                         out of range, errors in the cost file (all at once)
 //   NOT_FOUND (UNKNOWN_DEVICE)            `select` names something that is not there
 //   UNAVAILABLE (UNKNOWN_DEVICE)          no driver or no device; the message says what to install
-Result<std::vector<std::unique_ptr<Device>>> OpenDevices(const DeviceOptions&, const SinkFactory&);
+// `passed_over`, if given, tells which kinds "auto" could not open before the one it took, and why.
+Result<std::vector<std::unique_ptr<Device>>> OpenDevices(const DeviceOptions&, const SinkFactory&,
+                                                         std::string* passed_over = nullptr);
 
 // The kinds this build has, for messages and help: {"cuda", "opencl", "virtual"}.
 std::vector<std::string> BackendKinds();
