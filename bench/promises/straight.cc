@@ -82,6 +82,10 @@ Result<std::vector<double>> Straight::Chains(double rounds_per_us, int count) {
 
 Result<std::vector<double>> Straight::Kernels() { return Ask("kernels"); }
 
+Result<std::vector<double>> Straight::Piglit(const std::string& path) {
+  return Ask("piglit " + path);
+}
+
 Status Straight::Begin(const Spin& spin) { return Ask("begin " + Words(spin)).status(); }
 
 Result<double> Straight::End() {

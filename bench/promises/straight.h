@@ -26,6 +26,8 @@ class Straight {
                                     std::uint64_t seed);
   Result<std::vector<double>> Chains(double rounds_per_us, int count);
   Result<std::vector<double>> Kernels();
+  // 1 for each test of the file that passed, 0 for others. Any Status: the process may be gone.
+  Result<std::vector<double>> Piglit(const std::string& path);
   // Endless launches until End, which tells how many a second there were.
   Status Begin(const Spin&);
   Result<double> End();

@@ -5,6 +5,7 @@
 //   paced BLOCKS ROUNDS PERIOD_US N SEED   milliseconds from when each was due, at random phase
 //   begin BLOCKS ROUNDS, end           endless launches meanwhile; end answers launches a second
 //   chain ROUNDS_PER_US N              milliseconds of N chains, two outstanding
+//   piglit PATH                        a line for each of the file's tests: 1 passed, 0 not
 //   kernels                            milliseconds of each of straight_kernels.h, median
 #include <algorithm>
 #include <atomic>
@@ -17,10 +18,12 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "promises/straight_kernels.h"
 #include "support/opencl_straight.h"
+#include "support/piglit_file.h"
 #include "support/spin_kernel.h"
 
 namespace gpusched::bench {
@@ -61,12 +64,11 @@ StraightLaunch LaunchOf(const Spin& spin) {
 
 class Worker {
  public:
-  explicit Worker(std::unique_ptr<StraightOpenCl> opencl) : opencl_(std::move(opencl)) {
-    BuildSpin();
-  }
+  explicit Worker(std::unique_ptr<StraightOpenCl> opencl) : opencl_(std::move(opencl)) {}
   ~Worker() { End(); }
 
   void Spins(const Spin& spin, int count) {
+    BuildSpin();
     for (int i = 0; i < count; ++i) {
       const auto begin = Clock::now();
       Must(opencl_->Enqueue(LaunchOf(spin)));
@@ -76,6 +78,7 @@ class Worker {
   }
 
   void Paced(const Spin& spin, std::chrono::microseconds period, int count, std::uint64_t seed) {
+    BuildSpin();
     Random random(seed);
     const auto start = Clock::now();
     for (int i = 0; i < count; ++i) {
@@ -89,6 +92,7 @@ class Worker {
   }
 
   void Begin(const Spin& spin) {
+    BuildSpin();
     stopping_ = false;
     thread_ = std::thread([this, spin] {
       std::deque<std::size_t> marks;
@@ -116,6 +120,7 @@ class Worker {
   }
 
   void Chains(double rounds_per_us, int count) {
+    BuildSpin();
     const std::vector<Spin> chain = ChainOfSpins(rounds_per_us);
     std::deque<std::size_t> marks;
     auto ended = Clock::now();
@@ -134,19 +139,64 @@ class Worker {
     }
   }
 
+  void Piglit(const std::string& path) {
+    const Result<test::PiglitFile> file = test::ReadPiglitFile(path);
+    Must(file.status());
+    const bool builds = opencl_->Build(file->source).ok();
+    for (const test::PiglitTest& each : file->tests) Say(builds && Passes(each) ? 1 : 0);
+    spins_ = false;
+  }
+
   void Kernels() {
     for (const StraightKernel& kernel : kStraightKernels) Say(MedianOf(kernel));
-    BuildSpin();
+    spins_ = false;
   }
 
  private:
+  // What is built last is what can run.
   void BuildSpin() {
+    if (std::exchange(spins_, true)) return;
     opencl_->FreeAll();
     Must(opencl_->Build(kSpinSource));
     Must(opencl_->Allocate(kMostBlocks * kSpinBlock * sizeof(float)).status());
     // Compiles for the launch, and touches the memory.
     Must(opencl_->Enqueue(LaunchOf({.blocks = kMostBlocks, .rounds = 1})));
     Must(opencl_->Finish());
+  }
+
+  bool Passes(const test::PiglitTest& each) {
+    using Kind = test::PiglitArgument::Kind;
+    opencl_->FreeAll();
+    StraightLaunch launch{.kernel = each.kernel,
+                          .offset = {},
+                          .global = {each.global.begin(), each.global.begin() + each.dimensions},
+                          .local = {each.local.begin(), each.local.begin() + each.dimensions},
+                          .arguments = {}};
+    if (each.local[0] == 0) launch.local.clear();
+    for (const test::PiglitArgument& argument : each.arguments) {
+      StraightArgument given;
+      if (argument.kind == Kind::kValue) {
+        given.kind = StraightArgument::Kind::kValue;
+        given.value.assign(argument.in.begin(), argument.in.end());
+      } else if (argument.kind == Kind::kLocal) {
+        given.kind = StraightArgument::Kind::kLocal;
+        given.local_bytes = argument.in.size();
+      } else {
+        const Result<std::size_t> buffer = opencl_->Allocate(argument.in.size());
+        if (!buffer || !opencl_->Write(*buffer, argument.in.data(), argument.in.size()).ok())
+          return false;
+        given.buffer = *buffer;
+      }
+      launch.arguments.push_back(std::move(given));
+    }
+    if (!opencl_->Enqueue(launch).ok() || !opencl_->Finish().ok()) return false;
+    for (std::size_t i = 0; i < each.arguments.size(); ++i) {
+      if (each.arguments[i].kind != Kind::kBuffer) continue;
+      std::vector<std::uint8_t> got(each.arguments[i].in.size());
+      if (!opencl_->Read(launch.arguments[i].buffer, got.data(), got.size()).ok()) return false;
+      if (!each.arguments[i].Accepts(got)) return false;
+    }
+    return true;
   }
 
   double MedianOf(const StraightKernel& kernel) {
@@ -178,6 +228,7 @@ class Worker {
   }
 
   std::unique_ptr<StraightOpenCl> opencl_;
+  bool spins_ = false;  // the spin kernel is built
   std::atomic<bool> stopping_{false};
   double per_second_ = 0;
   std::thread thread_;
@@ -210,6 +261,10 @@ void Obey(Worker& worker, const std::string& line) {
     int count = 0;
     words >> rounds_per_us >> count;
     worker.Chains(rounds_per_us, count);
+  } else if (what == "piglit") {
+    std::string path;
+    std::getline(words >> std::ws, path);
+    worker.Piglit(path);
   } else if (what == "kernels") {
     worker.Kernels();
   }

@@ -30,6 +30,8 @@ constexpr Promise kPromises[] = {
     {"team", "trainings get the time and the memory that each asked for", MeasureTeam},
     {"cut_equals_whole", "a launch cut at random gives what the whole gives, byte by byte",
      MeasureCutEqualsWhole},
+    {"foreign_kernels", "kernels nobody here wrote give what they give straight on the driver",
+     MeasureForeignKernels},
     {"device_contract", "every device keeps one contract", MeasureDeviceContract},
     {"high_beside_low", "a short kernel hardly notices endless long ones on the same processor",
      MeasureHighBesideLow},

@@ -17,6 +17,7 @@ Result<Measurement> MeasureChain(Length);
 Result<Measurement> MeasureCutEqualsWhole(Length);
 Result<Measurement> MeasureCuttingCost(Length);
 Result<Measurement> MeasureDeviceContract(Length);
+Result<Measurement> MeasureForeignKernels(Length);
 Result<Measurement> MeasureHighBesideLow(Length);
 Result<Measurement> MeasurePreemption(Length);
 Result<Measurement> MeasureStarvation(Length);

@@ -197,6 +197,7 @@ Result<DeviceInfo> Describe(const Candidate& candidate, const OpenClOptions& opt
   if (options.memory_bytes != 0) info.memory_bytes = options.memory_bytes;
   info.compute_units = Fact<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.whole_up_to_blocks = info.compute_units;
+  info.probe_units = info.compute_units;
   info.max_block_threads = Fact<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.local_memory_bytes = Fact<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   info.offset_alignment =
