@@ -6,6 +6,9 @@
 # std::string_view kernels::CONSTANT: FILE's text with gpusched/kernel.h in the place of its
 # #include "gpusched/kernel.h". Line numbers in a build log are FILE's.
 function(gpusched_embed_kernels target file constant)
+  if(NOT GPUSCHED_KERNEL_HEADER)  # in the source tree
+    set(GPUSCHED_KERNEL_HEADER "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/include/gpusched/kernel.h")
+  endif()
   get_filename_component(path "${file}" ABSOLUTE)
   get_filename_component(name "${file}" NAME_WE)
   get_filename_component(shown "${file}" NAME)

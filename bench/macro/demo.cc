@@ -1,10 +1,6 @@
 // Plays the acts in order, each on real processes.
 #include "macro/demo.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -15,7 +11,8 @@
 
 #include "ctl/admin_client.h"
 #include "gpusched/units.h"
-#include "macro/progress_line.h"
+#include "macro/act.h"
+#include "macro/run_program.h"
 #include "support/arrivals.h"
 #include "support/beside_update.h"
 #include "support/daemon_process.h"
@@ -39,8 +36,6 @@ constexpr milliseconds kTraceLaunch{2};
 // They have nothing to do with each other, so they need not wait in one line.
 constexpr std::uint32_t kTraceQueues = 32;
 constexpr const char* kDefaultTrace = "azure_llm_2023_conv_first_half.csv";
-// So long from opening the sessions until the first request is due.
-constexpr milliseconds kLeadIn{200};
 
 // What a service asks for in one turn of the timetable, and how it is judged.
 struct Workload {
@@ -81,75 +76,29 @@ Result<Stage> RaiseStage() {
   return Stage{.daemon = *std::move(daemon), .admin = *std::move(admin)};
 }
 
-// Runs `policies` in turn with or without either part of the job, and adds a row group each.
-Status Act(Stage& stage, const std::string& label, const Workload& workload, bool with_requests,
-           bool with_update, const std::vector<PolicyChoice>& policies, FiguresTable& table) {
-  Timetable timetable = workload.timetable;
-  timetable.start = std::chrono::steady_clock::now() + kLeadIn;
-  BesideUpdateOptions options{.endpoint = stage.daemon->endpoint(),
-                              .target = workload.target,
-                              .request_launch = workload.launch,
-                              .request_queues = workload.queues,
-                              .update = with_update};
-  if (with_requests) {
-    options.requests = Repeated(workload.turn, timetable.each(), static_cast<int>(policies.size()));
-  }
-  Result<std::unique_ptr<BesideUpdate>> job = BesideUpdate::Start(options, timetable.start);
-  if (!job.ok()) return job.status();
-
-  ProgressLine line;
-  const auto tick = [&](const PolicyChoice& policy, Duration into) {
-    const BesideUpdate::Progress progress = (*job)->progress();
-    std::string text = (label.empty() ? policy.label : label) + ": " +
-                       std::to_string(into / seconds(1)) + " of " +
-                       std::to_string(timetable.length / seconds(1)) + " s";
-    if (with_requests) {
-      text += ", " + std::to_string(progress.on_time) + " of " + std::to_string(progress.due) +
-              " requests answered on time so far";
-    }
-    if (with_update) text += ", update: " + std::to_string(progress.update_jobs) + " launches";
-    line.Show(text);
-  };
-  const auto windows = UnderEachPolicy(stage.admin, {job->get()}, policies, timetable, tick);
-  line.Done();
-  if (!windows.ok()) return windows.status();
-  for (std::size_t i = 0; i < policies.size(); ++i) {
-    const WindowFigures& figures = (*windows)[i].front();
-    table.Add(label.empty() ? policies[i].label : label, figures);
-    // A generator that could not keep up is part of the figures; say so rather than hide it.
-    if (figures.behind_ms > 20) {
-      std::printf("  (the load generator was up to %.0f ms behind; it counts as latency)\n",
-                  figures.behind_ms);
-    }
-  }
-  return Status::Ok();
-}
-
-void PrintLegend() {
-  std::printf(
-      "\non time: answered within the target, of all that were due; refused, cancelled and\n"
-      "unfinished ones count as missed. p50 and p99 of requests count from the instant they were\n"
-      "due. asked: the share of the device the policy owes the service (- where it promises "
-      "none);\n"
-      "got: what it was charged for. rest used: the kernel time of a service over the device time\n"
-      "that the other left, so launch gaps, chunks and switches are what is missing to 100 %%.\n");
+// With or without either part of the job.
+Act ActOf(const Stage& stage, const std::string& label, const Workload& workload,
+          bool with_requests, bool with_update) {
+  return {.label = label,
+          .options = {.endpoint = stage.daemon->endpoint(),
+                      .target = workload.target,
+                      .request_launch = workload.launch,
+                      .request_queues = workload.queues,
+                      .update = with_update},
+          .turn = with_requests ? workload.turn : Arrivals{},
+          .timetable = workload.timetable};
 }
 
 Status MainJob(Stage& stage, const Workload& workload) {
-  const PolicyChoice first = BuiltInPolicies().front();
+  const std::vector<PolicyChoice> policies = LabelledPolicies(), first = {policies.front()};
   FiguresTable table;
-  if (Status status = Act(stage, "requests alone", workload, true, false, {first}, table);
-      !status.ok()) {
-    return status;
-  }
-  if (Status status = Act(stage, "update alone", workload, false, true, {first}, table);
-      !status.ok()) {
-    return status;
-  }
-  std::vector<PolicyChoice> policies = BuiltInPolicies();
-  policies[1].label = "weighted_share 70/30";
-  if (Status status = Act(stage, "", workload, true, true, policies, table); !status.ok()) {
-    return status;
+  for (const auto& [act, under] :
+       {std::pair(ActOf(stage, "requests alone", workload, true, false), first),
+        std::pair(ActOf(stage, "update alone", workload, false, true), first),
+        std::pair(ActOf(stage, "", workload, true, true), policies)}) {
+    if (const auto played = Play(stage.admin, act, under, table); !played.ok()) {
+      return played.status();
+    }
   }
   std::printf("\n%s", table.Text().c_str());
   PrintLegend();
@@ -171,32 +120,14 @@ Status TraceJob(Stage& stage, seconds length) {
   if (!trace->remark.empty()) std::printf("  (%s)\n", trace->remark.c_str());
   const Workload workload = TraceWorkload(*trace, length);
   FiguresTable table;
-  if (Status status = Act(stage, "", workload, true, true, BuiltInPolicies(), table);
-      !status.ok()) {
-    return status;
-  }
+  const auto played =
+      Play(stage.admin, ActOf(stage, "", workload, true, true), BuiltInPolicies(), table);
+  if (!played.ok()) return played.status();
   std::printf("\n%s", table.Text().c_str());
   std::printf(
       "first come, first served on a device of its own: %s on time\n",
       FormatPart(OnTimeAlone(workload.turn, workload.target, workload.timetable.dropped)).c_str());
   return Status::Ok();
-}
-
-// Exit status of a program that inherits our output; 127 if it could not be started.
-int RunProgram(const std::string& program, const std::string& endpoint) {
-  std::string variable = "GPUSCHED_ENDPOINT=" + endpoint, name = program;
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
-  environment.insert(environment.begin(), variable.data());
-  environment.push_back(nullptr);
-  char* arguments[] = {name.data(), nullptr};
-  pid_t pid = -1;
-  if (posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environment.data()) != 0) {
-    return 127;
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 Status RealKernel(const std::string& program_folder) {
@@ -210,11 +141,7 @@ Status RealKernel(const std::string& program_folder) {
                 daemon.status().message().c_str());
     return Status::Ok();
   }
-  const int status = RunProgram(program_folder + "/hello_job", (*daemon)->endpoint());
-  if (status == 0) return Status::Ok();
-  return Status(
-      StatusCode::kInternal, "SAMPLE_FAILED",
-      "hello_job ended with status " + std::to_string(status) + "; its own words stand above");
+  return RunSample(program_folder + "/hello_job", (*daemon)->endpoint());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The demo's acts: services alone, together under three policies, a real trace, a real kernel.
+// The demo on the virtual device: services alone, together under three policies, a real trace, and
+// at last a real kernel.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@ RealWork RecommendationWork(admin::AdminClient& admin);
 // Frames of 10 ms in launches of 1 ms; analyses of 300 ms.
 RealWork GameWork(admin::AdminClient& admin);
 
-// What the kernels of a job take, alone: the middle one of several.
+// What the kernels of a job take, alone, of several runs a short one.
 Result<Duration> KernelTimeAlone(admin::AdminClient& admin, const Session& session,
                                  const std::function<Result<Submission>()>& submit);
 

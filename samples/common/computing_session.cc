@@ -2,7 +2,6 @@
 #include "common/computing_session.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -14,8 +13,8 @@ using gpusched::Status;
 
 namespace {
 
-// The middle of so many; the first run of a kernel is slower and comes before.
-constexpr std::size_t kRuns = 7;
+// The first run of a kernel is slower and comes before these.
+constexpr int kRuns = 7;
 // The second correction is already within a few percent.
 constexpr int kCorrections = 3;
 constexpr double kCloseEnough = 0.03;
@@ -55,14 +54,13 @@ Status RunOnce(gpusched::Session& session, const gpusched::Job& job) {
 }
 
 Result<Duration> TimeAlone(const std::function<Result<gpusched::Submission>()>& submit) {
-  std::array<Duration, kRuns> times{};
-  for (std::size_t run = 0; run <= kRuns; ++run) {
+  Duration shortest = Duration::max();
+  for (int run = 0; run <= kRuns; ++run) {
     const Result<gpusched::JobReport> report = Await(submit());
     if (!report.ok()) return report.status();
-    if (run > 0) times[run - 1] = report->charged;
+    if (run > 0) shortest = std::min(shortest, report->charged);
   }
-  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
-  return times[kRuns / 2];
+  return shortest;
 }
 
 std::size_t Size::launches() const {

@@ -19,8 +19,8 @@ gpusched::Result<gpusched::Session> OpenComputingSession(const CommonOptions& op
 // Submits a job and waits until it was done; anything else is an error.
 gpusched::Status RunOnce(gpusched::Session& session, const gpusched::Job& job);
 
-// What a job is charged, the middle one of several runs: the time it keeps the device from others,
-// its launch gaps included.
+// What a job is charged, the least of several runs: the time it keeps the device from others, its
+// launch gaps included. What else goes on in the machine only ever adds to it.
 gpusched::Result<gpusched::Duration> TimeAlone(
     const std::function<gpusched::Result<gpusched::Submission>()>& submit);
 
