@@ -1,11 +1,12 @@
 // Decodes each function's statements: opcodes with their modifiers, operands with their meaning.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "device/cuda/ptx/module.h"
 #include "gpusched/reasons.h"
 #include "support/fake_cudart/ptx_code.h"
+#include "support/fake_cudart/ptx_names.h"
+#include "support/fake_cudart/ptx_variables.h"
 
 namespace gpusched::test::ptx {
 namespace {
@@ -15,92 +16,6 @@ using text::Module;
 using text::Statement;
 using text::TokenIndex;
 using text::TokenKind;
-
-// Of a hand-written or compiled test kernel; bounds what a wrong text can ask for.
-constexpr std::uint64_t kMostVariableBytes = 64 << 20;
-
-Status Unknown(const Module& module, TokenIndex at, std::string_view what) {
-  return {StatusCode::kUnimplemented, reason::kBadModule,
-          "the PTX interpreter does not know " + std::string(what) + " (" + module.Place(at) + ")"};
-}
-
-std::optional<Code> CodeNamed(std::string_view word) {
-  static const std::map<std::string_view, Code> kCodes{
-#define GPUSCHED_PTX_NAMED(name) {#name, Code::k_##name},
-      GPUSCHED_PTX_OPCODES(GPUSCHED_PTX_NAMED)
-#undef GPUSCHED_PTX_NAMED
-  };
-  if (word == "prefetchu") return Code::k_prefetch;
-  const auto found = kCodes.find(word);
-  if (found == kCodes.end()) return std::nullopt;
-  return found->second;
-}
-
-std::optional<StateSpace> SpaceNamed(std::string_view word) {
-  if (word == "global") return StateSpace::kGlobal;
-  if (word == "shared" || word == "shared::cta") return StateSpace::kShared;
-  if (word == "local") return StateSpace::kLocal;
-  if (word == "const") return StateSpace::kConst;
-  if (word == "param" || word == "param::entry" || word == "param::func") return StateSpace::kParam;
-  return std::nullopt;
-}
-
-std::optional<Special> SpecialNamed(std::string_view word) {
-  static const std::map<std::string_view, Special> kSpecials{
-      {"%tid.x", Special::kTidX},
-      {"%tid.y", Special::kTidY},
-      {"%tid.z", Special::kTidZ},
-      {"%ntid.x", Special::kNtidX},
-      {"%ntid.y", Special::kNtidY},
-      {"%ntid.z", Special::kNtidZ},
-      {"%ctaid.x", Special::kCtaidX},
-      {"%ctaid.y", Special::kCtaidY},
-      {"%ctaid.z", Special::kCtaidZ},
-      {"%nctaid.x", Special::kNctaidX},
-      {"%nctaid.y", Special::kNctaidY},
-      {"%nctaid.z", Special::kNctaidZ},
-      {"%laneid", Special::kLaneid},
-      {"%warpid", Special::kWarpid},
-      {"%nwarpid", Special::kNwarpid},
-      {"WARP_SZ", Special::kWarpsize},
-      {"%lanemask_eq", Special::kLanemaskEq},
-      {"%lanemask_lt", Special::kLanemaskLt},
-      {"%lanemask_le", Special::kLanemaskLe},
-      {"%lanemask_gt", Special::kLanemaskGt},
-      {"%lanemask_ge", Special::kLanemaskGe},
-      {"%smid", Special::kSmid},
-      {"%nsmid", Special::kNsmid},
-      {"%clock", Special::kClock},
-      {"%clock64", Special::kClock},
-      {"%globaltimer", Special::kClock},
-      {"%gridid", Special::kGridid},
-      {"%dynamic_smem_size", Special::kDynamicShared}};
-  const auto found = kSpecials.find(word);
-  if (found == kSpecials.end()) return std::nullopt;
-  return found->second;
-}
-
-// "5", "0x1F", "0f3F800000", "0d3FF0000000000000".
-std::optional<std::uint64_t> Literal(std::string_view word) {
-  if (word.starts_with("0f") || word.starts_with("0F") || word.starts_with("0d") ||
-      word.starts_with("0D")) {
-    return text::ParseInteger("0x" + std::string(word.substr(2)));
-  }
-  return text::ParseInteger(word);
-}
-
-std::uint64_t RoundUp(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
-
-// A name's meaning within a function.
-struct Meaning {
-  enum class Kind : std::uint8_t { kRegister, kParam, kLocal, kShared, kGlobal, kFunction };
-  Kind kind = Kind::kRegister;
-  std::uint64_t value = 0;  // register, offset, or index
-  std::uint32_t bytes = 0;
-};
-using Meanings = std::map<std::string, Meaning, std::less<>>;
 
 // ".align 8 .b8 name[24]" and "%p<5>".
 struct Declaration {
@@ -495,116 +410,7 @@ Status FunctionDecoder::Decode(CodeFunction& into) {
   return Resolve();
 }
 
-// Module variables, and where each lies.
-class VariableReader {
- public:
-  VariableReader(const Module& module, Meanings& globals, DecodedProgram& program)
-      : module_(module), globals_(globals), program_(program) {}
-
-  Status Read() {
-    std::uint64_t bytes = 0;
-    for (const text::Variable& variable : module_.variables()) {
-      if (variable.bytes > kMostVariableBytes) {
-        return Unknown(module_, variable.first, "a variable of that size");
-      }
-      const std::uint64_t alignment = std::max(variable.alignment, 1u);
-      if (variable.space == text::Space::kShared) {
-        if (variable.bytes == 0) {
-          globals_[std::string(variable.name)] = {Meaning::Kind::kShared, kDynamicShared, 0};
-          continue;
-        }
-        const std::uint64_t offset = RoundUp(program_.shared_bytes, alignment);
-        program_.shared_bytes = offset + variable.bytes;
-        globals_[std::string(variable.name)] = {Meaning::Kind::kShared, offset, 0};
-        continue;
-      }
-      bytes = RoundUp(bytes, std::max<std::uint64_t>(alignment, 16));
-      globals_[std::string(variable.name)] = {Meaning::Kind::kGlobal, bytes, 0};
-      program_.variables[std::string(variable.name)] = {.offset = bytes, .bytes = variable.bytes};
-      bytes += variable.bytes;
-    }
-    program_.memory.resize(bytes + 16);
-    return Status::Ok();
-  }
-
-  Status Initialize() {
-    for (const text::Variable& variable : module_.variables()) {
-      if (variable.initializer == 0) continue;
-      if (Status status = InitializeOne(variable); !status.ok()) return status;
-    }
-    return Status::Ok();
-  }
-
- private:
-  Status InitializeOne(const text::Variable& variable) {
-    const CodeVariable& place = program_.variables[std::string(variable.name)];
-    std::uint32_t element = 1;
-    for (TokenIndex at = variable.first; at < variable.initializer; ++at) {
-      if (const std::uint32_t type = text::TypeBytes(module_.Text(at)); type != 0) element = type;
-    }
-    std::uint64_t at_byte = 0;
-    for (TokenIndex at = variable.initializer; at < variable.end; ++at) {
-      const auto kind = module_.tokens()[at].kind;
-      if (kind != TokenKind::kNumber && kind != TokenKind::kWord) continue;
-      const std::string_view word = module_.Text(at);
-      if (word == "generic") continue;
-      std::uint64_t value = 0;
-      if (kind == TokenKind::kNumber) {
-        value = Literal(word).value_or(0);
-        if (module_.IsMark(at - 1, '-')) value = 0 - value;
-        if (module_.IsMark(at - 1, '+')) {  // "symbol+4"
-          at_byte -= element;
-          std::uint64_t base = 0;
-          std::memcpy(&base, Place(place, at_byte), std::min<std::size_t>(element, 8));
-          value += base;
-        }
-      } else {
-        const auto named = globals_.find(word);
-        if (named == globals_.end() || element != 8) {
-          return Unknown(module_, at, "the initial value '" + std::string(word) + "'");
-        }
-        value = named->second.kind == Meaning::Kind::kFunction
-                    ? kFunctionWindow + named->second.value
-                    : reinterpret_cast<std::uint64_t>(program_.memory.data()) + named->second.value;
-      }
-      if (at_byte + element > place.bytes) return Unknown(module_, at, "so long an initial value");
-      std::memcpy(Place(place, at_byte), &value, std::min<std::size_t>(element, 8));
-      at_byte += element;
-    }
-    return Status::Ok();
-  }
-  std::byte* Place(const CodeVariable& variable, std::uint64_t at) {
-    return program_.memory.data() + variable.offset + at;
-  }
-
-  const Module& module_;
-  Meanings& globals_;
-  DecodedProgram& program_;
-};
-
 }  // namespace
-
-std::string_view Name(Code code) {
-  switch (code) {
-#define GPUSCHED_PTX_NAME(name) \
-  case Code::k_##name: return #name;
-    GPUSCHED_PTX_OPCODES(GPUSCHED_PTX_NAME)
-#undef GPUSCHED_PTX_NAME
-  }
-  return "?";
-}
-
-std::optional<Type> TypeNamed(std::string_view word) {
-  static const std::map<std::string_view, Type> kTypes{
-      {"u8", Type::kU8},         {"u16", Type::kU16},   {"u32", Type::kU32}, {"u64", Type::kU64},
-      {"s8", Type::kS8},         {"s16", Type::kS16},   {"s32", Type::kS32}, {"s64", Type::kS64},
-      {"b8", Type::kU8},         {"b16", Type::kU16},   {"b32", Type::kU32}, {"b64", Type::kU64},
-      {"f16", Type::kF16},       {"f16x2", Type::kF16}, {"f32", Type::kF32}, {"f64", Type::kF64},
-      {"pred", Type::kPredicate}};
-  const auto found = kTypes.find(word);
-  if (found == kTypes.end()) return std::nullopt;
-  return found->second;
-}
 
 Result<DecodedProgram> Decode(std::string ptx) {
   Result<Module> module = Module::Parse(std::move(ptx));
