@@ -1,4 +1,6 @@
 // The main job with kernels that compute on OpenCL: a recommendation service beside its update.
+#include <algorithm>
+
 #include "promises/no_platform.h"
 #include "promises/table.h"
 #include "support/figures_table.h"
@@ -43,10 +45,11 @@ Result<Measurement> MeasureOpenClDemo(Length length) {
   if (!priority.requests->on_time || !priority.update->rest_used) {
     return Status(StatusCode::kUnavailable, "NOTHING_DONE", "a service got nothing done");
   }
-  const auto ms = [](const Measured& measured) {
-    return static_cast<double>(measured.value.count()) / 1e6;
+  // Under round_robin the p99 may be one that was given up, or never answered: then the true one is
+  // longer still, and no shorter than what is said here.
+  const auto ms = [&timetable](const Measured& measured) {
+    return static_cast<double>(std::min(measured.value, timetable.each()).count()) / 1e6;
   };
-  // Under round_robin the p99 may be one that was given up: then the true one is longer still.
   return Measurement{
       .figures =
           {AtLeast("preemptive_priority: on time", 100 * *priority.requests->on_time, "%", 99),

@@ -74,12 +74,13 @@ LoadOutcome RunWhenDue(const std::vector<Duration>& due, const SubmitIndexed& su
   std::unique_lock<std::mutex> lock(notes->mutex);
   const auto all_known = [&] { return notes->known == due.size(); };
   if (!notes->changed.wait_for(lock, kGrace, all_known)) {
-    // They stay unfinished in the outcome, but what they read into must not be written to later.
+    // They stay unfinished in the outcome; but what they read into is the caller's, who gets it
+    // back only when nobody writes to it any more.
     const LoadOutcome so_far = notes->outcome;
     lock.unlock();
     for (gpusched::Submission& submission : submissions) (void)submission.Cancel();
     lock.lock();
-    notes->changed.wait_for(lock, kGrace, all_known);
+    notes->changed.wait(lock, all_known);
     notes->outcome = so_far;
   }
   notes->outcome.elapsed = Clock::now() - start;

@@ -35,7 +35,7 @@ constexpr std::size_t kOutstandingSteps = 2;
 
 gpusched::Status Serve(const Options& options, samples::ServiceReport& report,
                        gpusched::DeviceInfo& device) {
-  report.service = "requests";
+  report.service = "serving";
   report.jobs_are = "requests";
   report.target = options.target;
   report.share = {.weight = 70, .priority = 10, .latency_target = options.target};
