@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace gpusched::device::ptx {
@@ -103,6 +105,45 @@ TEST(ModuleTest, NoTextIsNoModule) {
   EXPECT_FALSE(Module::Parse("").ok());
   EXPECT_FALSE(Module::Parse("hello").ok());
   EXPECT_FALSE(Module::Parse(".version 7.0").ok());
+}
+
+// Block ids in a body, by the words of the tokens.
+int BlockIdsIn(const Module& module, const Function& function) {
+  int ids = 0;
+  for (TokenIndex at = function.body; at < function.end; ++at) {
+    const std::string_view word = module.Text(at);
+    if (word.starts_with("%ctaid") || word.starts_with("%nctaid")) ++ids;
+  }
+  return ids;
+}
+
+TEST(ModuleTest, AnOutlineHasTheFunctionsOfTheWhole) {
+  for (const char* name : {"functions", "grids", "shared"}) {
+    std::ifstream file(GPUSCHED_PTX_FIXTURES "/compiled/" + std::string(name) + ".ptx");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const Result<Module> whole = Module::Parse(text), outline = Module::ParseOutline(text);
+    ASSERT_TRUE(whole.ok() && outline.ok()) << outline.status().ToString();
+    ASSERT_EQ(outline->functions().size(), whole->functions().size());
+    for (std::size_t i = 0; i < whole->functions().size(); ++i) {
+      const Function &a = whole->functions()[i], &b = outline->functions()[i];
+      EXPECT_EQ(a.name, b.name);
+      EXPECT_EQ(a.parameter_bytes(), b.parameter_bytes()) << a.name;
+      EXPECT_EQ(BlockIdsIn(*whole, a), BlockIdsIn(*outline, b)) << a.name;
+    }
+    EXPECT_EQ(outline->variables().size(), whole->variables().size());
+  }
+}
+
+TEST(ModuleTest, AnOutlineSeesNoBraceOrBlockIdInCommentsAndStrings) {
+  const std::string text = std::string(kHeader) +
+                           ".entry k() {\n  // } %ctaid.x\n  /* { %nctaid.y */\n"
+                           "  .pragma \"} %ctaid.z\";\n  { mov.u32 %r1, %ctaid.y; }\n  ret;\n}\n"
+                           ".entry l() { ret; }\n";
+  const Result<Module> outline = Module::ParseOutline(text);
+  ASSERT_TRUE(outline.ok()) << outline.status().ToString();
+  ASSERT_EQ(outline->functions().size(), 2u);
+  EXPECT_EQ(BlockIdsIn(*outline, outline->functions()[0]), 1);
+  EXPECT_FALSE(Module::ParseOutline(std::string(kHeader) + ".entry k() { { ret; }").ok());
 }
 
 }  // namespace

@@ -72,16 +72,19 @@ std::uint32_t TypeBytes(std::string_view type) {
 
 class ModuleReader {
  public:
-  explicit ModuleReader(std::string text) {
+  ModuleReader(std::string text, bool outline) : outline_(outline) {
     module_.text_ = std::make_unique<const std::string>(std::move(text));
   }
 
   Result<Module> Read() {
-    Result<std::vector<Token>> tokens = Tokenize(*module_.text_);
+    Result<std::vector<Token>> tokens =
+        outline_ ? TokenizeOutline(*module_.text_) : Tokenize(*module_.text_);
     if (!tokens.ok()) return tokens.status();
     module_.tokens_ = *std::move(tokens);
-    FindLines();
-    module_.statements_.reserve(module_.tokens_.size() / 6);
+    if (!outline_) {
+      FindLines();
+      module_.statements_.reserve(module_.tokens_.size() / 6);
+    }
     while (!AtEnd() && ok_) ReadItem();
     if (ok_ && module_.version_ == 0) Fail("there is no .version: this is no PTX");
     if (ok_ && module_.target_.empty()) Fail("there is no .target");
@@ -144,6 +147,7 @@ class ModuleReader {
   std::uint64_t ReadArraySize();
   void Declare(Function function);
 
+  const bool outline_;
   Module module_;
   TokenIndex at_ = 0;
   int depth_ = 0;  // of braces in a body
@@ -402,6 +406,14 @@ void ModuleReader::ReadBody(Function& function) {
   function.has_body = true;
   function.body = at_;
   function.first_statement = static_cast<std::uint32_t>(module_.statements_.size());
+  if (outline_) {
+    ++at_;
+    SkipTo('}');
+    if (ok_) Expect('}');
+    function.end_statement = function.first_statement;
+    function.end = at_;
+    return;
+  }
   depth_ = 0;
   do {
     ReadStatement();
@@ -475,7 +487,13 @@ void ModuleReader::SkipLocation() {
   }
 }
 
-Result<Module> Module::Parse(std::string text) { return ModuleReader(std::move(text)).Read(); }
+Result<Module> Module::Parse(std::string text) {
+  return ModuleReader(std::move(text), /*outline=*/false).Read();
+}
+
+Result<Module> Module::ParseOutline(std::string text) {
+  return ModuleReader(std::move(text), /*outline=*/true).Read();
+}
 
 std::string Module::Place(TokenIndex at) const {
   const auto end = std::lower_bound(line_ends_.begin(), line_ends_.end(), tokens_[at].begin);

@@ -72,6 +72,8 @@ class Module {
  public:
   // INVALID_ARGUMENT (BAD_MODULE) with the line where the text is none.
   static Result<Module> Parse(std::string text);
+  // The same without statements; of a body's tokens only braces and block ids are there.
+  static Result<Module> ParseOutline(std::string text);
 
   std::string_view text() const { return *text_; }
   std::uint32_t version() const { return version_; }   // 90 for ".version 9.0"

@@ -313,7 +313,7 @@ Result<Rewritten> Rewriter::Run() {
                           std::string(kSlot) + "[" + std::to_string(kBoxBytes) + "];"});
   }
   rewritten.text = Apply(module_.text(), std::move(edits_));
-  Result<Module> result = Module::Parse(rewritten.text);
+  Result<Module> result = Module::ParseOutline(rewritten.text);
   if (!result.ok()) return result.status();
   if (Status status = Check(*result); !status.ok()) return status;
   return rewritten;

@@ -81,11 +81,46 @@ bool IsComment(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-Result<std::vector<Token>> Tokenize(std::string_view text) {
+namespace {
+
+// Where the outline's scan of a body stops to look.
+constexpr std::array<bool, 256> MakeStops() {
+  std::array<bool, 256> stops{};
+  for (char c : {'{', '}', '"', '/', '%'}) stops[static_cast<unsigned char>(c)] = true;
+  return stops;
+}
+constexpr std::array<bool, 256> kStops = MakeStops();
+
+bool BeginsBlockId(std::string_view text, std::size_t at) {
+  const std::string_view rest = text.substr(at + 1, 6);
+  return rest.starts_with("ctaid") || rest.starts_with("nctaid");
+}
+
+// From `at` within braces to the next thing that an outline has in it.
+std::size_t SkipInBraces(std::string_view text, std::size_t at) {
+  for (;; ++at) {
+    while (at < text.size() && !kStops[static_cast<unsigned char>(text[at])]) ++at;
+    if (at >= text.size()) return text.size();
+    switch (text[at]) {
+      case '%':
+        if (BeginsBlockId(text, at)) return at;
+        break;
+      case '/':
+        if (IsComment(text, at)) return at;
+        break;
+      case '{':
+      case '}':
+      case '"': return at;
+    }
+  }
+}
+
+Result<std::vector<Token>> Tokenize(std::string_view text, bool outline) {
   if (text.size() > kMostTextBytes) return BadPtx({}, 0, "the text is larger than 256 MiB");
   constexpr std::size_t kBytesPerToken = 4;  // nvcc's output has about 4.3
   std::vector<Token> tokens;
-  tokens.reserve(text.size() / kBytesPerToken + 1);
+  if (!outline) tokens.reserve(text.size() / kBytesPerToken + 1);
+  int depth = 0;  // of braces
   const auto add = [&](std::size_t begin, std::size_t end, TokenKind kind) {
     tokens.push_back({.begin = static_cast<std::uint32_t>(begin),
                       .size = static_cast<std::uint32_t>(end - begin),
@@ -93,6 +128,10 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
                       .first = text[begin]});
   };
   for (std::size_t at = 0; at < text.size();) {
+    if (outline && depth > 0) {
+      at = SkipInBraces(text, at);
+      if (at == text.size()) break;
+    }
     const auto offset = static_cast<std::uint32_t>(at);
     std::size_t end = at + 1;
     switch (ClassOf(text[at])) {
@@ -115,6 +154,7 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
       case Class::kMark:
         if (!IsComment(text, at)) {
           add(at, end, TokenKind::kMark);
+          depth += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
           break;
         }
         end = EndOfComment(text, at);
@@ -133,6 +173,12 @@ Result<std::vector<Token>> Tokenize(std::string_view text) {
   tokens.push_back({.begin = static_cast<std::uint32_t>(text.size())});
   return tokens;
 }
+
+}  // namespace
+
+Result<std::vector<Token>> Tokenize(std::string_view text) { return Tokenize(text, false); }
+
+Result<std::vector<Token>> TokenizeOutline(std::string_view text) { return Tokenize(text, true); }
 
 std::uint32_t LineOf(std::string_view text, std::uint32_t offset) {
   const auto before = text.substr(0, std::min<std::size_t>(offset, text.size()));
