@@ -12,9 +12,9 @@
 
 // Adds each point to its nearest centroid's sums: FEATURES of them and a count for each cluster.
 // One block takes BLOCK x POINTS_PER_THREAD points, from block `first` on.
-GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void assign_points(GS_GLOBAL const int* points,
-                                                   GS_GLOBAL const int* centroids, uint first,
-                                                   GS_GLOBAL int* sums) {
+GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void assign_points(GS_GLOBAL const int* GS_RESTRICT points,
+                                                   GS_GLOBAL const int* GS_RESTRICT centroids,
+                                                   uint first, GS_GLOBAL int* GS_RESTRICT sums) {
   GS_LOCAL int part[SUMS];
   const uint thread = (uint)GS_LOCAL_ID(0);
   for (uint i = thread; i < SUMS; i += BLOCK) part[i] = 0;
@@ -35,8 +35,7 @@ GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void assign_points(GS_GLOBAL const int* points,
         nearest = cluster;
       }
     }
-    for (int f = 0; f < FEATURES; ++f)
-      GS_ATOMIC_ADD(&part[nearest * (FEATURES + 1) + f], point[f]);
+    for (int f = 0; f < FEATURES; ++f) GS_ATOMIC_ADD(&part[nearest * (FEATURES + 1) + f], point[f]);
     GS_ATOMIC_ADD(&part[nearest * (FEATURES + 1) + FEATURES], 1);
   }
   GS_BARRIER();
@@ -46,16 +45,17 @@ GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void assign_points(GS_GLOBAL const int* points,
 }
 
 // Each centroid becomes the mean of its points; one without any stays. One thread a coordinate.
-GS_KERNEL GS_BLOCK(CLUSTERS* FEATURES, 1, 1) void move_centroids(GS_GLOBAL int* centroids,
-                                                                 GS_GLOBAL const int* sums) {
+GS_KERNEL GS_BLOCK(CLUSTERS* FEATURES, 1,
+                   1) void move_centroids(GS_GLOBAL int* GS_RESTRICT centroids,
+                                          GS_GLOBAL const int* GS_RESTRICT sums) {
   const uint i = (uint)GS_LOCAL_ID(0), cluster = i / FEATURES;
   const int count = sums[cluster * (FEATURES + 1) + FEATURES];
   if (count > 0) centroids[i] = sums[cluster * (FEATURES + 1) + i % FEATURES] / count;
 }
 
 // How many points have each feature in each of BINS equal ranges below 1,024.
-GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void histograms(GS_GLOBAL const int* points, uint first,
-                                                GS_GLOBAL int* bins) {
+GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void histograms(GS_GLOBAL const int* GS_RESTRICT points, uint first,
+                                                GS_GLOBAL int* GS_RESTRICT bins) {
   GS_LOCAL int part[FEATURES * BINS];
   const uint thread = (uint)GS_LOCAL_ID(0);
   for (uint i = thread; i < FEATURES * BINS; i += BLOCK) part[i] = 0;
@@ -63,8 +63,7 @@ GS_KERNEL GS_BLOCK(BLOCK, 1, 1) void histograms(GS_GLOBAL const int* points, uin
   const size_t start = (first + GS_GROUP_ID(0)) * (BLOCK * POINTS_PER_THREAD);
   for (uint i = 0; i < POINTS_PER_THREAD; ++i) {
     GS_GLOBAL const int* point = points + (start + i * BLOCK + thread) * FEATURES;
-    for (int f = 0; f < FEATURES; ++f)
-      GS_ATOMIC_ADD(&part[f * BINS + point[f] * BINS / 1024], 1);
+    for (int f = 0; f < FEATURES; ++f) GS_ATOMIC_ADD(&part[f * BINS + point[f] * BINS / 1024], 1);
   }
   GS_BARRIER();
   for (uint i = thread; i < FEATURES * BINS; i += BLOCK) {

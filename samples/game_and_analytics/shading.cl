@@ -9,9 +9,10 @@
 #define MOST_LIGHTS 64
 
 // Lists the lights whose circle touches the tile. One thread a tile.
-GS_KERNEL GS_BLOCK(64, 1, 1) void light_tiles(GS_GLOBAL const float* lights, uint light_count,
-                                              uint tiles_across, uint tiles,
-                                              GS_GLOBAL uint* counts, GS_GLOBAL uint* lists) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void light_tiles(GS_GLOBAL const float* GS_RESTRICT lights,
+                                              uint light_count, uint tiles_across, uint tiles,
+                                              GS_GLOBAL uint* GS_RESTRICT counts,
+                                              GS_GLOBAL uint* GS_RESTRICT lists) {
   const uint tile = (uint)GS_GLOBAL_ID(0);
   if (tile >= tiles) return;
   const float left = (float)(tile % tiles_across * TILE), top = (float)(tile / tiles_across * TILE);
@@ -29,11 +30,11 @@ GS_KERNEL GS_BLOCK(64, 1, 1) void light_tiles(GS_GLOBAL const float* lights, uin
 GS_FUNCTION uint channel(float value) { return (uint)(fmin(value, 1.0f) * 255.0f + 0.5f); }
 
 // One thread a pixel, a block a tile, from tile `first` on.
-GS_KERNEL GS_BLOCK(TILE* TILE, 1, 1) void shade_tiles(GS_GLOBAL const float* lights,
-                                                      GS_GLOBAL const uint* counts,
-                                                      GS_GLOBAL const uint* lists,
+GS_KERNEL GS_BLOCK(TILE* TILE, 1, 1) void shade_tiles(GS_GLOBAL const float* GS_RESTRICT lights,
+                                                      GS_GLOBAL const uint* GS_RESTRICT counts,
+                                                      GS_GLOBAL const uint* GS_RESTRICT lists,
                                                       uint tiles_across, uint first,
-                                                      GS_GLOBAL uint* frame) {
+                                                      GS_GLOBAL uint* GS_RESTRICT frame) {
   const uint tile = first + (uint)GS_GROUP_ID(0), pixel = (uint)GS_LOCAL_ID(0);
   const float x = (float)(tile % tiles_across * TILE + pixel % TILE);
   const float y = (float)(tile / tiles_across * TILE + pixel / TILE);
@@ -48,8 +49,7 @@ GS_KERNEL GS_BLOCK(TILE* TILE, 1, 1) void shade_tiles(GS_GLOBAL const float* lig
     const float dx = light[0] - x, dy = light[1] - y, height = light[2];
     const float squared = dx * dx + dy * dy + height * height;
     const float distance_to = sqrt(squared);
-    const float facing =
-        fmax(0.0f, (height - slope_x * dx - slope_y * dy) * length / distance_to);
+    const float facing = fmax(0.0f, (height - slope_x * dx - slope_y * dy) * length / distance_to);
     const float near = fmax(0.0f, 1.0f - distance_to / light[3]);
     const float shine = facing * facing * facing * facing;
     const float brightness = near * near * (facing + 0.5f * shine * shine);

@@ -12,19 +12,20 @@
 #define NOBODY 0xffffffffu
 
 // x[row] = embedding of item ids[row] x user embedding. One thread an element.
-GS_KERNEL GS_BLOCK(EMBEDDING, 8, 1) void gather(GS_GLOBAL const float* items,
-                                                GS_GLOBAL const uint* ids,
-                                                GS_GLOBAL const float* user, GS_GLOBAL float* x) {
+GS_KERNEL GS_BLOCK(EMBEDDING, 8, 1) void gather(GS_GLOBAL const float* GS_RESTRICT items,
+                                                GS_GLOBAL const uint* GS_RESTRICT ids,
+                                                GS_GLOBAL const float* GS_RESTRICT user,
+                                                GS_GLOBAL float* GS_RESTRICT x) {
   const size_t e = GS_GLOBAL_ID(0), row = GS_GLOBAL_ID(1);
   x[row * EMBEDDING + e] = items[(size_t)ids[row] * EMBEDDING + e] * user[e];
 }
 
 // The same where every row names a user of its own, as in training.
-GS_KERNEL GS_BLOCK(EMBEDDING, 8, 1) void gather_pairs(GS_GLOBAL const float* items,
-                                                      GS_GLOBAL const uint* ids,
-                                                      GS_GLOBAL const float* users,
-                                                      GS_GLOBAL const uint* user_ids,
-                                                      GS_GLOBAL float* x) {
+GS_KERNEL GS_BLOCK(EMBEDDING, 8, 1) void gather_pairs(GS_GLOBAL const float* GS_RESTRICT items,
+                                                      GS_GLOBAL const uint* GS_RESTRICT ids,
+                                                      GS_GLOBAL const float* GS_RESTRICT users,
+                                                      GS_GLOBAL const uint* GS_RESTRICT user_ids,
+                                                      GS_GLOBAL float* GS_RESTRICT x) {
   const size_t e = GS_GLOBAL_ID(0), row = GS_GLOBAL_ID(1);
   x[row * EMBEDDING + e] =
       items[(size_t)ids[row] * EMBEDDING + e] * users[(size_t)user_ids[row] * EMBEDDING + e];
@@ -32,9 +33,9 @@ GS_KERNEL GS_BLOCK(EMBEDDING, 8, 1) void gather_pairs(GS_GLOBAL const float* ite
 
 // h[row] = rectified (x[row] w1 + bias), for rows from `first` on; the biases are the last row of w1.
 // One thread a unit.
-GS_KERNEL GS_BLOCK(HIDDEN, 4, 1) void hidden_layer(GS_GLOBAL const float* x,
-                                                   GS_GLOBAL const float* w1, uint first,
-                                                   GS_GLOBAL float* h) {
+GS_KERNEL GS_BLOCK(HIDDEN, 4, 1) void hidden_layer(GS_GLOBAL const float* GS_RESTRICT x,
+                                                   GS_GLOBAL const float* GS_RESTRICT w1,
+                                                   uint first, GS_GLOBAL float* GS_RESTRICT h) {
   const size_t unit = GS_GLOBAL_ID(0), row = first + GS_GLOBAL_ID(1);
   float sum = w1[EMBEDDING * HIDDEN + unit];
   for (int e = 0; e < EMBEDDING; ++e) sum += x[row * EMBEDDING + e] * w1[e * HIDDEN + unit];
@@ -42,8 +43,9 @@ GS_KERNEL GS_BLOCK(HIDDEN, 4, 1) void hidden_layer(GS_GLOBAL const float* x,
 }
 
 // scores[row] = h[row] w2 + bias, the last of w2. One thread a row.
-GS_KERNEL GS_BLOCK(64, 1, 1) void score_layer(GS_GLOBAL const float* h, GS_GLOBAL const float* w2,
-                                              GS_GLOBAL float* scores) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void score_layer(GS_GLOBAL const float* GS_RESTRICT h,
+                                              GS_GLOBAL const float* GS_RESTRICT w2,
+                                              GS_GLOBAL float* GS_RESTRICT scores) {
   const size_t row = GS_GLOBAL_ID(0);
   float sum = w2[HIDDEN];
   for (int unit = 0; unit < HIDDEN; ++unit) sum += h[row * HIDDEN + unit] * w2[unit];
@@ -53,10 +55,11 @@ GS_KERNEL GS_BLOCK(64, 1, 1) void score_layer(GS_GLOBAL const float* h, GS_GLOBA
 // The block's TOP best of TOP_BLOCK x `each` scores, best first; of equal ones the earlier. Each
 // thread looks for the best of its own `each`, the block picks the best of those, and only the
 // thread that gave it looks again.
-GS_KERNEL GS_BLOCK(TOP_BLOCK, 1, 1) void top_of_block(GS_GLOBAL const float* scores,
-                                                      GS_GLOBAL const uint* ids, uint each,
-                                                      GS_GLOBAL uint* best_ids,
-                                                      GS_GLOBAL float* best_scores) {
+GS_KERNEL GS_BLOCK(TOP_BLOCK, 1, 1) void top_of_block(GS_GLOBAL const float* GS_RESTRICT scores,
+                                                      GS_GLOBAL const uint* GS_RESTRICT ids,
+                                                      uint each,
+                                                      GS_GLOBAL uint* GS_RESTRICT best_ids,
+                                                      GS_GLOBAL float* GS_RESTRICT best_scores) {
   GS_LOCAL float score[TOP_BLOCK];
   GS_LOCAL uint at[TOP_BLOCK];
   GS_LOCAL uint winner[TOP_BLOCK];
@@ -98,19 +101,21 @@ GS_KERNEL GS_BLOCK(TOP_BLOCK, 1, 1) void top_of_block(GS_GLOBAL const float* sco
 }
 
 // error = score - wanted. One thread a row.
-GS_KERNEL GS_BLOCK(64, 1, 1) void error_of(GS_GLOBAL const float* scores,
-                                           GS_GLOBAL const float* wanted, GS_GLOBAL float* error) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void error_of(GS_GLOBAL const float* GS_RESTRICT scores,
+                                           GS_GLOBAL const float* GS_RESTRICT wanted,
+                                           GS_GLOBAL float* GS_RESTRICT error) {
   const size_t row = GS_GLOBAL_ID(0);
   error[row] = scores[row] - wanted[row];
 }
 
 // How w1 moves half the squared error, summed over the `rows` rows of a part. One thread a weight;
 // dimension 2 counts parts, from `first` on.
-GS_KERNEL GS_BLOCK(HIDDEN, 1, 1) void hidden_gradient(GS_GLOBAL const float* x,
-                                                      GS_GLOBAL const float* h,
-                                                      GS_GLOBAL const float* w2,
-                                                      GS_GLOBAL const float* error, uint first,
-                                                      uint rows, GS_GLOBAL float* gradient) {
+GS_KERNEL GS_BLOCK(HIDDEN, 1, 1) void hidden_gradient(GS_GLOBAL const float* GS_RESTRICT x,
+                                                      GS_GLOBAL const float* GS_RESTRICT h,
+                                                      GS_GLOBAL const float* GS_RESTRICT w2,
+                                                      GS_GLOBAL const float* GS_RESTRICT error,
+                                                      uint first, uint rows,
+                                                      GS_GLOBAL float* GS_RESTRICT gradient) {
   const size_t unit = GS_GLOBAL_ID(0), e = GS_GLOBAL_ID(1), part = first + GS_GLOBAL_ID(2);
   float sum = 0.0f;
   for (size_t row = part * rows; row < (part + 1) * rows; ++row) {
@@ -122,9 +127,10 @@ GS_KERNEL GS_BLOCK(HIDDEN, 1, 1) void hidden_gradient(GS_GLOBAL const float* x,
 }
 
 // The same for w2. One thread a weight, a block a part.
-GS_KERNEL GS_BLOCK(HIDDEN + 1, 1, 1) void score_gradient(GS_GLOBAL const float* h,
-                                                         GS_GLOBAL const float* error, uint rows,
-                                                         GS_GLOBAL float* gradient) {
+GS_KERNEL GS_BLOCK(HIDDEN + 1, 1, 1) void score_gradient(GS_GLOBAL const float* GS_RESTRICT h,
+                                                         GS_GLOBAL const float* GS_RESTRICT error,
+                                                         uint rows,
+                                                         GS_GLOBAL float* GS_RESTRICT gradient) {
   const size_t unit = GS_LOCAL_ID(0), part = GS_GROUP_ID(0);
   float sum = 0.0f;
   for (size_t row = part * rows; row < (part + 1) * rows; ++row)
@@ -133,7 +139,8 @@ GS_KERNEL GS_BLOCK(HIDDEN + 1, 1, 1) void score_gradient(GS_GLOBAL const float* 
 }
 
 // weights -= rate x the sum of the parts' gradients. One thread a weight, `count` of them.
-GS_KERNEL GS_BLOCK(64, 1, 1) void move_weights(GS_GLOBAL float* weights, GS_GLOBAL const float* gradient,
+GS_KERNEL GS_BLOCK(64, 1, 1) void move_weights(GS_GLOBAL float* GS_RESTRICT weights,
+                                               GS_GLOBAL const float* GS_RESTRICT gradient,
                                                uint count, uint parts, float rate) {
   const size_t i = GS_GLOBAL_ID(0);
   if (i >= count) return;

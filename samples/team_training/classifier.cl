@@ -10,10 +10,12 @@
 
 // For each row of the batch, from `first` on: its error in each class, and its loss. One thread a
 // row.
-GS_KERNEL GS_BLOCK(64, 1, 1) void predict(GS_GLOBAL const float* data, GS_GLOBAL const uint* labels,
-                                          GS_GLOBAL const float* weights,
-                                          GS_GLOBAL const uint* cursor, uint first,
-                                          GS_GLOBAL float* errors, GS_GLOBAL float* losses) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void predict(GS_GLOBAL const float* GS_RESTRICT data,
+                                          GS_GLOBAL const uint* GS_RESTRICT labels,
+                                          GS_GLOBAL const float* GS_RESTRICT weights,
+                                          GS_GLOBAL const uint* GS_RESTRICT cursor, uint first,
+                                          GS_GLOBAL float* GS_RESTRICT errors,
+                                          GS_GLOBAL float* GS_RESTRICT losses) {
   const size_t row = first + GS_GLOBAL_ID(0), at = cursor[0] + row;
   float logits[CLASSES];
   for (int c = 0; c < CLASSES; ++c) logits[c] = 0.0f;
@@ -36,10 +38,10 @@ GS_KERNEL GS_BLOCK(64, 1, 1) void predict(GS_GLOBAL const float* data, GS_GLOBAL
 
 // How the weights move the loss, summed over each part's rows. One thread a weight, dimension 1
 // counts parts, from `first` on.
-GS_KERNEL GS_BLOCK(64, 1, 1) void gradient_of(GS_GLOBAL const float* data,
-                                              GS_GLOBAL const float* errors,
-                                              GS_GLOBAL const uint* cursor, uint first,
-                                              GS_GLOBAL float* gradient) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void gradient_of(GS_GLOBAL const float* GS_RESTRICT data,
+                                              GS_GLOBAL const float* GS_RESTRICT errors,
+                                              GS_GLOBAL const uint* GS_RESTRICT cursor, uint first,
+                                              GS_GLOBAL float* GS_RESTRICT gradient) {
   const size_t weight = GS_GLOBAL_ID(0), part = first + GS_GLOBAL_ID(1);
   const size_t feature = weight / CLASSES, class_of = weight % CLASSES;
   float sum = 0.0f;
@@ -50,9 +52,10 @@ GS_KERNEL GS_BLOCK(64, 1, 1) void gradient_of(GS_GLOBAL const float* data,
 
 // weights -= rate x the sum of the parts' gradients; the next batch is the one after this. One
 // thread a weight.
-GS_KERNEL GS_BLOCK(64, 1, 1) void move_weights(GS_GLOBAL float* weights,
-                                               GS_GLOBAL const float* gradient, uint parts,
-                                               float rate, GS_GLOBAL uint* cursor, uint rows) {
+GS_KERNEL GS_BLOCK(64, 1, 1) void move_weights(GS_GLOBAL float* GS_RESTRICT weights,
+                                               GS_GLOBAL const float* GS_RESTRICT gradient,
+                                               uint parts, float rate,
+                                               GS_GLOBAL uint* GS_RESTRICT cursor, uint rows) {
   const size_t weight = GS_GLOBAL_ID(0);
   float sum = 0.0f;
   for (uint part = 0; part < parts; ++part) sum += gradient[part * (FEATURES * CLASSES) + weight];
