@@ -6,6 +6,7 @@
 #include "promises/table.h"
 
 namespace gpusched::bench {
+#ifdef GPUSCHED_HAVE_CUDA
 namespace {
 
 constexpr std::chrono::seconds kWithin{300};
@@ -33,6 +34,7 @@ Told Read(const std::string& output) {
 }
 
 }  // namespace
+#endif
 
 Result<Measurement> MeasureCudaFaults(Length length) {
 #ifdef GPUSCHED_HAVE_CUDA

@@ -11,6 +11,7 @@
 #include "support/daemon_process.h"
 
 namespace gpusched::bench {
+#ifdef GPUSCHED_HAVE_CUDA
 namespace {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -50,6 +51,7 @@ bool Says(const std::string& said, const std::string& words) {
 }
 
 }  // namespace
+#endif
 
 Result<Measurement> MeasureCudaStartsAnywhere(Length) {
 #ifdef GPUSCHED_HAVE_CUDA

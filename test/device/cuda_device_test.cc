@@ -221,6 +221,30 @@ TEST_F(Cuda, OneDeviceIsLostAndTheOtherWorksOn) {
             Completion::Outcome::kDone);
 }
 
+TEST_F(Cuda, ADeviceThatVanishesIsLostAndTheOtherWorksOn) {
+  RecordingSink other_sink;
+  auto second = OpenStandIns(other_sink, 1, 0, "stand-in 75");
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  PolledDevice other(std::move(second->front()));
+  Orders orders(other, other_sink);
+  ASSERT_TRUE(other.OpenSession(kSession, {.memory_bytes = 1 << 20}).ok());
+  ASSERT_TRUE(orders.Load(kSession, 1, Ptx(kPlain)).status.ok());
+  Ticket running;
+  {
+    const test::HeldStreams hold;
+    running = orders.Start({orders.Launch(kSession, 1, 0, {1}, {1})});
+    test::Vanish(1);
+  }
+  const Completion lost = other_sink.Finished(running);
+  EXPECT_EQ(lost.outcome, Completion::Outcome::kLost);
+  EXPECT_THAT(lost.error.message(), HasSubstr("cudaErrorDevicesUnavailable (46)"));
+  EXPECT_EQ(other_sink.losses(), 1);
+  EXPECT_EQ(orders.Run({orders.Launch(kSession, 1, 0, {1}, {1})}).outcome,
+            Completion::Outcome::kLost);
+  EXPECT_TRUE(orders.Close(kSession).ok());
+  EXPECT_EQ(orders_->Run({Who({4})}).outcome, Completion::Outcome::kDone);
+}
+
 TEST_F(Cuda, CopiesLargerThanTheStagingGoThroughToo) {
   constexpr std::size_t kWords = (80u << 20) / 4;
   ASSERT_TRUE(device_->OpenSession({.slot = 1, .serial = 2}, {.memory_bytes = 100 << 20}).ok());

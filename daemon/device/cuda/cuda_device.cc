@@ -102,6 +102,9 @@ Status CudaDevice::CheckLaunch(const LaunchCommand& launch, const CudaKernel& ke
                     "a grid of " + Show(launch.grid) + " blocks; this device takes 1 x 1 x 1 to " +
                         Show(opened_.largest_grid));
   }
+  if (launch.offset.x != 0 || launch.offset.y != 0 || launch.offset.z != 0) {
+    return BadShape(reason::kBadGrid, info, "an offset of its ids, which CUDA does not have");
+  }
   if (launch.first > blocks || launch.count > blocks - launch.first) {
     return BadShape(reason::kBadGrid, info, "a range of blocks that passes the end of the grid");
   }

@@ -36,6 +36,9 @@ FakeDriver DefaultDriver();
 // Starts over: forgets faults, memory and devices. Nothing of the runtime may be in use.
 void InstallDriver(FakeDriver driver);
 
+// From now on every call for that device fails.
+void Vanish(int device);
+
 // The `n`-th call from now on, counted from 1, fails with `error` and does nothing; a sticky one
 // also breaks the context it was made for.
 void FailCall(std::uint64_t n, cudaError_t error);

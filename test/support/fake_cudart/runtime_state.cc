@@ -48,6 +48,12 @@ void InstallDriver(FakeDriver driver) {
   last_error = cudaSuccess;
 }
 
+void Vanish(int device) {
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  all.driver.gpus[static_cast<std::size_t>(device)].vanished = true;
+}
+
 void FailCall(std::uint64_t n, cudaError_t error) {
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);
