@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/limits.h"
 #include "executor/limits.h"
 #include "gpusched/policy/params.h"
 #include "gpusched/policy/types.h"
@@ -30,6 +31,8 @@ struct Config {
     std::uint64_t memory = 0;
     Duration preemption_bound = std::chrono::milliseconds(1);
     std::string cache_dir = "/var/cache/gpusched";
+    int spare_units = 0;
+    int in_flight = static_cast<int>(core::Limits{}.commands_in_flight);
   } device;
   struct Policy {
     std::string kind = "round_robin";

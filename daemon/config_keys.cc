@@ -106,6 +106,7 @@ std::string Bytes(std::uint64_t bytes) {
 
 constexpr core::Limits kCore;
 constexpr Duration kLongestDrain = std::chrono::hours(1);
+constexpr std::int64_t kMostSpareUnits = 1'024;      // no host has more processors
 constexpr std::int64_t kLeastWindowBytes = 1 << 20;  // one piece of data
 
 constexpr std::array kKeys{
@@ -152,6 +153,18 @@ constexpr std::array kKeys{
     ConfigKey{"device.cache_dir", false, "a folder", "where compilers keep what they built",
               [](const Node& v, Config& c) { return ReadText(v, c.device.cache_dir); },
               [](const Config& c) { return c.device.cache_dir; }},
+    ConfigKey{"device.spare_units", false, "0 to 1024",
+              "compute units of a CPU device that are left to the host",
+              [](const Node& v, Config& c) {
+                return ReadInteger(v, 0, kMostSpareUnits, c.device.spare_units);
+              },
+              [](const Config& c) { return std::to_string(c.device.spare_units); }},
+    ConfigKey{"device.in_flight", false, "1 to 64",
+              "commands that may be on a device at once, however short",
+              [](const Node& v, Config& c) {
+                return ReadInteger(v, 1, kCore.commands_in_flight, c.device.in_flight);
+              },
+              [](const Config& c) { return std::to_string(c.device.in_flight); }},
     ConfigKey{
         "sessions.max_priority", true, "-128 to 127", "the highest priority a session may declare",
         [](const Node& v, Config& c) { return ReadInteger(v, -128, 127, c.sessions.max_priority); },

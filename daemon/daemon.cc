@@ -153,6 +153,7 @@ Status Daemon::Parts::MakeExecutors() {
                                       .cost_file = config_.device.costs,
                                       .memory_bytes = config_.device.memory,
                                       .cache_dir = config_.device.cache_dir,
+                                      .spare_units = config_.device.spare_units,
                                       .select = config_.device.select};
   // Before any thread exists: gRPC and drivers want their environment set.
   rpc::SessionServer::PreparePolling();
@@ -175,10 +176,12 @@ Status Daemon::Parts::MakeExecutors() {
   const core::PolicySpec spec{first.kind, first.canonical, 1, first.source};
   policy_ = std::make_unique<control::PolicyControl>(std::move(first), events_);
   if (!options_.config_path.empty()) policy_->RememberFile(spec.kind, spec.parameters);
+  core::Limits limits;
+  limits.commands_in_flight = static_cast<std::uint32_t>(config_.device.in_flight);
   std::vector<executor::Executor*> all;
   for (std::size_t i = 0; i < devices->size(); ++i) {
     executor::Executor::Options made{.index = static_cast<std::uint32_t>(i),
-                                     .limits = {},
+                                     .limits = limits,
                                      .sessions = config_.sessions,
                                      .preemption_bound = config_.device.preemption_bound,
                                      .session_serials = &session_serials_,

@@ -89,6 +89,7 @@ Result<Devices> OpenRealOpenCl(const DeviceOptions& options, const SinkFactory& 
   wanted.count = options.count;
   wanted.memory_bytes = options.memory_bytes;
   wanted.cache_dir = options.cache_dir;
+  wanted.spare_units = options.spare_units;
   wanted.select = SplitSelection(options.select);
   return OpenOpenCl(wanted, sinks);
 }
@@ -132,8 +133,18 @@ Status CheckOptions(const DeviceOptions& options) {
                     std::to_string(kMaxDevices));
 }
 
-Result<Devices> Dispatch(const DeviceOptions& options, const SinkFactory& sinks,
+// "opencl:pocl" is kind "opencl" with "pocl" selected.
+DeviceOptions SplitKind(DeviceOptions options) {
+  const std::size_t colon = options.kind.find(':');
+  if (colon == std::string::npos) return options;
+  options.select = options.kind.substr(colon + 1);
+  options.kind.resize(colon);
+  return options;
+}
+
+Result<Devices> Dispatch(const DeviceOptions& asked, const SinkFactory& sinks,
                          std::string& passed_over) {
+  const DeviceOptions options = SplitKind(asked);
   if (options.kind == "auto") return OpenAutomatic(options, sinks, passed_over);
   std::string kinds = "auto";
   for (const Backend& backend : kBackends) {

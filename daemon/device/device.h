@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -158,7 +159,8 @@ struct FillCommand {  // one byte value, as memset
 };
 struct Command {
   std::variant<LaunchCommand, CopyInCommand, CopyOutCommand, FillCommand> what;
-  Time submitted{};  // the turn's clock reading
+  Time submitted{};      // the turn's clock reading
+  Duration expected{0};  // what the caller expects it to take; zero: nothing is known
 };
 
 struct Completion {
@@ -185,6 +187,10 @@ class CompletionSink {  // any thread; never blocks for long
  public:
   virtual ~CompletionSink() = default;
   virtual void Post(Completion) = 0;
+  // Several at once, in the order of their starting: cheaper where they come together.
+  virtual void Post(std::vector<Completion> all) {
+    for (Completion& one : all) Post(std::move(one));
+  }
   virtual void Post(Prepared) = 0;
   virtual void Post(Lost) = 0;
   virtual void Post(Restored) = 0;

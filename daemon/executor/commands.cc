@@ -79,7 +79,7 @@ core::CommandFinished::Outcome OutcomeOf(device::Completion::Outcome outcome) {
 device::Command MakeCommand(const core::StartCommand& order, Time now) {
   Body& body = static_cast<Body&>(*order.job->body);
   const BoundOperation& bound = *body.program->operations[order.operation];
-  device::Command command{.what = {}, .submitted = now};
+  device::Command command{.what = {}, .submitted = now, .expected = order.estimate};
   if (const auto* launch = std::get_if<Launch>(&bound.asked)) {
     command.what = Make(*launch, bound, order);
   } else if (const auto* in = std::get_if<CopyIn>(&bound.asked)) {

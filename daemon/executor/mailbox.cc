@@ -13,6 +13,16 @@ void Mailbox::Bring(Item item) {
   run_();
 }
 
+void Mailbox::Post(std::vector<device::Completion> all) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (device::Completion& one : all) items_.emplace_back(std::move(one));
+    if (held_) return;
+    held_ = true;
+  }
+  run_();
+}
+
 bool Mailbox::Take(std::vector<Item>& items) {
   const std::lock_guard lock(mutex_);
   items.swap(items_);

@@ -63,6 +63,7 @@ class Mailbox final : public device::CompletionSink {
   void TakeForGood();
 
   void Post(device::Completion completion) override { Bring(std::move(completion)); }
+  void Post(std::vector<device::Completion> all) override;
   void Post(device::Prepared prepared) override { Bring(std::move(prepared)); }
   void Post(device::Lost lost) override { Bring(std::move(lost)); }
   void Post(device::Restored restored) override { Bring(std::move(restored)); }

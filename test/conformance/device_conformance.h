@@ -225,6 +225,39 @@ TEST_P(DeviceConformance, EveryStartHasExactlyOneCompletion) {
   EXPECT_EQ(sink_.losses(), 0);
 }
 
+TEST_P(DeviceConformance, EveryPartOfALaunchCompletesInItsPlace) {
+  const SessionId session = OpenReady();
+  if (!device_->info().can_cut) GTEST_SKIP() << "this device runs launches whole";
+  std::vector<Ticket> started;
+  for (const auto& [first, count] : {std::pair{0u, 1u}, {1u, 4u}, {5u, 3u}}) {
+    LaunchCommand part = Touch(session);
+    part.first = first;
+    part.count = count;
+    started.push_back(orders().Start({part}));
+  }
+  sink_.Finished(started.back());
+  std::vector<Ticket> finished;
+  for (const Completion& completion : sink_.completions()) {
+    EXPECT_EQ(completion.outcome, Completion::Outcome::kDone) << completion.error.ToString();
+    finished.push_back(completion.ticket);
+  }
+  EXPECT_EQ(finished, started);
+}
+
+TEST_P(DeviceConformance, CommandsExpectedToBeShortAreReportedOnceEachToo) {
+  const SessionId session = OpenReady();
+  std::vector<Ticket> started;
+  for (int i = 0; i < 40; ++i) {
+    Command command{Touch(session)};
+    command.expected = Duration(i % 7 * 5'000);  // zero: nothing is known
+    started.push_back(orders().Start(command));
+  }
+  sink_.Finished(started.back());
+  std::vector<Ticket> finished;
+  for (const Completion& completion : sink_.completions()) finished.push_back(completion.ticket);
+  EXPECT_EQ(finished, started);
+}
+
 TEST_P(DeviceConformance, TimesAreOfTheExecutorsClockAndNeverGoBack) {
   const SessionId one = OpenReady();
   const SessionId two = OpenReady();

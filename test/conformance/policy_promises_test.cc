@@ -142,7 +142,8 @@ TEST(PolicyPromisesTest, AnOldClaimShutsNobodyOut) {
     driver.KeepBusy(small, Launches(milliseconds(50)));
     const Time from = driver.now();
     driver.RunFor(seconds(1));
-    EXPECT_GE(driver.ShareOf(busy, from, driver.now()), 0.4) << policy;
+    // Half, less a tenth of a second that is settled at once, less a few slices.
+    EXPECT_GE(driver.ShareOf(busy, from, driver.now()), 0.395) << policy;
     EXPECT_TRUE(driver.ejections().empty()) << policy;
   }
 }

@@ -43,22 +43,42 @@ void CompletionWaiter::Run() {
   for (;;) {
     changed_.wait(lock, [this] { return closing_ || !started_.empty(); });
     if (started_.empty()) return;
-    const Started started = std::move(started_.front());
-    started_.pop_front();
+    const std::vector<Started> some = TakeSome();
     lock.unlock();
-    sink_.Post(Await(started));
+    std::vector<cl_event> events;
+    for (const Started& started : some) {
+      if (started.event) events.push_back(started.event.get());
+    }
+    // Commands end in the order of their starting. The answer repeats the commands' own status,
+    // which is asked for next.
+    if (!events.empty()) clWaitForEvents(1, &events.back());
+    std::vector<Completion> completions;
+    for (const Started& started : some) completions.push_back(CompletionOf(started));
+    sink_.Post(std::move(completions));
     lock.lock();
   }
 }
 
-Completion CompletionWaiter::Await(const Started& started) {
+std::vector<CompletionWaiter::Started> CompletionWaiter::TakeSome() {
+  std::vector<Started> some;
+  Duration later{0};
+  do {
+    some.push_back(std::move(started_.front()));
+    started_.pop_front();
+    if (started_.empty() || started_.front().expected <= Duration::zero()) break;
+    later += started_.front().expected;
+  } while (later <= kPatience);
+  return some;
+}
+
+Completion CompletionWaiter::CompletionOf(const Started& started) {
   Completion completion;
   completion.ticket = started.ticket;
   completion.error = started.error;
   cl_event event = started.event.get();
   Time start = started.submitted, end = started.submitted;
   if (event != nullptr) {
-    // Its answer repeats the command's own status, which is asked for next.
+    // Done already, but for a driver whose queue is not in order after all.
     clWaitForEvents(1, &event);
     cl_int status = CL_COMPLETE;
     clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);

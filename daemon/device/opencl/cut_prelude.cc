@@ -20,8 +20,8 @@ constexpr std::uint32_t kMostOffset = std::uint32_t{1} << 20;
 // a macro is renamed too; `inline` is not `static`, which OpenCL C 1.1 rejects. A dimension
 // that no device has is answered by the device: 1 for sizes by the specification, 0 by PoCL.
 // Numbers below 2^32 divide exactly as doubles; an integer division, which is undefined for a
-// divisor of zero, may not leave the loops that PoCL makes of a block, and a two-dimensional stencil
-// was then not vectorised (2.4 times slower).
+// divisor of zero, may not leave the loops that PoCL makes of a block, and a two-dimensional
+// stencil was then not vectorised (2.4 times slower).
 constexpr std::string_view kPrelude = R"(
 #define __gpusched_inline inline __attribute__((always_inline))
 __gpusched_inline uint __gpusched_block(void) {

@@ -20,6 +20,7 @@ using QueueHandle = std::unique_ptr<_cl_command_queue, Release<&clReleaseCommand
 using ProgramHandle = std::unique_ptr<_cl_program, Release<&clReleaseProgram>>;
 using KernelHandle = std::unique_ptr<_cl_kernel, Release<&clReleaseKernel>>;
 using MemoryHandle = std::unique_ptr<_cl_mem, Release<&clReleaseMemObject>>;
+using DeviceHandle = std::unique_ptr<_cl_device_id, Release<&clReleaseDevice>>;
 using EventHandle = std::unique_ptr<_cl_event, Release<&clReleaseEvent>>;
 
 }  // namespace gpusched::device

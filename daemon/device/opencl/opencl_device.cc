@@ -133,6 +133,7 @@ void OpenClDevice::Start(Ticket ticket, const Command& command) {
   CompletionWaiter::Started started;
   started.ticket = ticket;
   started.submitted = command.submitted;
+  started.expected = command.expected;
   started.before = DeviceNow();
   started.error =
       std::visit([&](const auto& what) { return Enqueue(what, started.event); }, command.what);

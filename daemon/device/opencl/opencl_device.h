@@ -25,6 +25,7 @@ namespace gpusched::device {
 struct OpenedOpenCl {
   DeviceInfo info;
   cl_device_id device = nullptr;
+  DeviceHandle part;  // `device`, where it is a part of another
   ContextHandle context;
   QueueHandle queue;  // in order, with profiling
   std::uint64_t largest_buffer = 0;

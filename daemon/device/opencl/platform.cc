@@ -3,10 +3,14 @@
 #include "device/opencl/platform.h"
 
 #include <CL/cl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -22,8 +26,7 @@
 namespace gpusched::device {
 namespace {
 
-// Cutting is not there yet; a launch shorter than its own enqueueing and waiting (27 us) times ten
-// would be mostly overhead.
+// A part costs 2 to 25 us on PoCL (bench/README.md): a tenth of this at most.
 constexpr Duration kShortestUsefulChunk = std::chrono::microseconds(250);
 
 struct Candidate {
@@ -91,6 +94,32 @@ Status PrepareEnvironment(const std::string& cache_dir) {
   }
   setenv("POCL_CACHE_DIR", cache_dir.c_str(), /*overwrite=*/1);
   return Status::Ok();
+}
+
+// Drivers may end the process that loads them. A child of ours tries first.
+Status TryDrivers() {
+  const pid_t child = fork();
+  if (child < 0) return Status::Ok();  // no process to spare: then without trying
+  if (child == 0) {
+    cl_uint count = 0;
+    clGetPlatformIDs(0, nullptr, &count);
+    std::vector<cl_platform_id> platforms(count);
+    if (count > 0) clGetPlatformIDs(count, platforms.data(), nullptr);
+    for (const cl_platform_id platform : platforms) {
+      cl_uint devices = 0;
+      clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &devices);
+    }
+    _exit(0);
+  }
+  int ended = 0;
+  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return Status::Ok();
+  const std::string how = WIFSIGNALED(ended) ? std::string(strsignal(WTERMSIG(ended)))
+                                             : "exit " + std::to_string(WEXITSTATUS(ended));
+  return Status(StatusCode::kUnavailable, reason::kUnknownDevice,
+                "an OpenCL driver of this machine ended the process that loaded it (" + how +
+                    "); take it out of /etc/OpenCL/vendors, or name a folder of good ones in "
+                    "OCL_ICD_VENDORS");
 }
 
 bool IsUsable(cl_device_id device) {
@@ -206,10 +235,37 @@ Result<DeviceInfo> Describe(const Candidate& candidate, const OpenClOptions& opt
   return info;
 }
 
-Result<OpenedOpenCl> Open(const Candidate& candidate, const OpenClOptions& options) {
+// The device without the compute units that the host keeps.
+Result<DeviceHandle> PartOf(const Candidate& candidate, int spare_units) {
+  const auto units =
+      static_cast<std::int64_t>(Fact<cl_uint>(candidate.device, CL_DEVICE_MAX_COMPUTE_UNITS));
+  const std::string what = "leaving " + std::to_string(spare_units) + " of the " +
+                           std::to_string(units) + " compute units of " + candidate.name +
+                           " to the host (device.spare_units)";
+  if (spare_units >= units) {
+    return Status(StatusCode::kInvalidArgument, reason::kBadConfiguration,
+                  what + " leaves the device none; leave fewer");
+  }
+  const cl_device_partition_property by_counts[] = {
+      CL_DEVICE_PARTITION_BY_COUNTS, static_cast<cl_device_partition_property>(units - spare_units),
+      CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+  cl_device_id part = nullptr;
+  const cl_int error = clCreateSubDevices(candidate.device, by_counts, 1, &part, nullptr);
+  if (error == CL_SUCCESS) return DeviceHandle(part);
+  return Status(StatusCode::kInvalidArgument, reason::kBadConfiguration,
+                what + ": its driver cannot (" + ClErrorName(error) + "); leave none");
+}
+
+Result<OpenedOpenCl> Open(Candidate candidate, const OpenClOptions& options) {
+  OpenedOpenCl opened;
+  if (options.spare_units > 0) {
+    Result<DeviceHandle> part = PartOf(candidate, options.spare_units);
+    if (!part) return part.status();
+    opened.part = *std::move(part);
+    candidate.device = opened.part.get();
+  }
   Result<DeviceInfo> info = Describe(candidate, options);
   if (!info) return info.status();
-  OpenedOpenCl opened;
   opened.info = *std::move(info);
   opened.device = candidate.device;
   opened.largest_buffer = Fact<cl_ulong>(candidate.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -244,6 +300,8 @@ Result<std::vector<std::unique_ptr<Device>>> OpenOpenCl(const OpenClOptions& opt
                                                         const SinkFactory& sinks) {
   Status status = PrepareEnvironment(options.cache_dir);
   if (!status.ok()) return status;
+  static const Status drivers_load = TryDrivers();  // once: later the process has its threads
+  if (!drivers_load.ok()) return drivers_load;
   Result<std::vector<OpenedOpenCl>> opened = std::vector<OpenedOpenCl>();
   // A driver's threads inherit the priority of the thread that first calls it, which is therefore
   // one of its own that ends here.

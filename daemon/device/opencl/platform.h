@@ -16,6 +16,7 @@ struct OpenClOptions {
   int count = 1;
   std::uint64_t memory_bytes = 0;     // 0: what the device has; never more than it has
   std::string cache_dir{};            // "": the driver's default
+  int spare_units = 0;                // compute units left to the host
   std::vector<std::string> select{};  // uuids or parts of names; empty: the first `count`
 };
 
