@@ -52,6 +52,10 @@ class CountingSink final : public device::CompletionSink {
   }
   void Post(device::Restored) override {}
 
+  void NotDone() {
+    Note([&] { all_done = false; });
+  }
+
   bool AwaitAll(std::size_t tickets) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kDeadline, [&] { return answers.size() >= tickets; });
@@ -85,7 +89,7 @@ class Story {
     const SessionId sessions[] = {{.slot = 0, .serial = 1}, {.slot = 1, .serial = 2}};
     for (const SessionId session : sessions) {
       const Status opened = device_.OpenSession(session, {.memory_bytes = 1 << 20});
-      sink_.all_done = sink_.all_done && opened.ok();
+      if (!opened.ok()) sink_.NotDone();
       Prepare(device::LoadModule{.session = session, .module = 1, .images = {image_}});
       Prepare(device::Allocate{.session = session, .buffer = 1, .bytes = kWords * 4});
     }

@@ -47,6 +47,7 @@ CudaDevice::CudaDevice(OpenedCuda opened, CompletionSink& sink)
 CudaDevice::~CudaDevice() {
   UseDevice();
   health_.Seen("closing the device", cudaStreamSynchronize(opened_.work.get()));
+  opened_.work.reset();
 }
 
 void CudaDevice::UseDevice() {
