@@ -63,7 +63,10 @@ Decision PreemptivePriority::Decide(const DecisionContext& context) {
   if (current != nullptr && current->rescue) return Decision::Keep();
 
   Time ask_again = kNever;
-  if (const Candidate* starving = LongestWaiting(first.id.slot, context.current)) {
+  if (rescue_drains_ || (context.current && context.current->rescue)) {
+    // One is paid for before the next, and what it cost is known when it has drained.
+    ask_again = After(context.now, preemption_bound_);
+  } else if (const Candidate* starving = LongestWaiting(first.id.slot, context.current)) {
     const Time due =
         std::max(After(starving->waiting_since, settings_.starvation_bound), budget_.full_at());
     if (due <= context.now) {
@@ -159,6 +162,7 @@ void PreemptivePriority::Charged(const SessionView& view, Duration charged) {
     // An estimate may be too low; what is missing is settled when the slice has drained.
     budget_.Spend(now_, std::max(charged, preemption_bound_));
     rescued_ = SessionId{};
+    rescue_drains_ = true;
   }
   if (order_.Contains(view.id.slot)) Queue(view);
 }
@@ -168,6 +172,7 @@ void PreemptivePriority::SliceEnded(const SliceReport& slice) {
   next_in_row_ = in_a_row ? std::min(next_in_row_ * 2, settings_.slice_max) : settings_.slice_min;
   latest_ended_ = slice.session;
   if (!slice.rescue) return;
+  rescue_drains_ = false;
   budget_.Settle(slice);
   longest_rescue_ = std::max(longest_rescue_, slice.charged);
 }

@@ -99,8 +99,9 @@ class PreemptivePriority final : public Policy {
   IndexedHeap<Rank> order_;
   IndexedHeap<Waiting> waiting_;  // the same sessions
 
-  SessionId rescued_;       // by the latest answer; its next charge is a rescue's
-  SessionId latest_ended_;  // whose slice drained last, and what it would get next in a row
+  SessionId rescued_;           // by the latest answer; its next charge is a rescue's
+  bool rescue_drains_ = false;  // it has stopped, and what it cost is not known yet
+  SessionId latest_ended_;      // whose slice drained last, and what it would get next in a row
   Duration next_in_row_{0};
   Time now_{};  // of the latest decision
   Duration preemption_bound_{0};

@@ -41,7 +41,8 @@ WeightedShare::WeightedShare(Duration slice, Duration window)
     : length_(std::min(slice, LongestFor(window))), lags_(length_) {}
 
 Decision WeightedShare::Decide(const DecisionContext& context) {
-  const FluidClock& fluid = lags_.Counted(context.fluid);
+  const FluidClock& fluid =
+      lags_.Counted(context.fluid, [this](const SessionView& entrant) { Queue(entrant); });
   if (context.current && context.current->used < context.current->granted &&
       order_.Contains(context.current->session)) {
     return Decision::Keep();

@@ -10,10 +10,14 @@
 // Promise: over any window T in which a session has work, what it got differs from what it asked by
 // at most 2 L / T of the device (FurthestOff), where L is the longest slice or uncuttable command:
 // 0.2 points over 1 s and 2 points over 100 ms with slices of 1 ms, from the first second on.
-//   Why: with slices of at most L and integer rates a lag stays within -L..L (theorem 1 of the
+//   Why: with slices of at most L and integer rates a lag stays within L of par (theorem 1 of the
 //   paper: a request is done at most L after its virtual deadline, and none starts before its
-//   holder is eligible). Got - asked over a window is the lag at its start less the lag at its end:
-//   at most 2 L.
+//   holder is eligible). While the same sessions have work par stands still. Got - asked over a
+//   window is the lag at its start less the lag at its end: at most 2 L.
+//   When one comes or goes, par moves for each of the others by their rate's part of what that one
+//   is away from par. Each move may first leave a session so much further away, and then takes it
+//   as far: M of such moves while a session has work add up to 2 M. With 2,000 changes a second of
+//   a session that asks for nearly all, that is much: nothing can be given back meanwhile.
 // Weakness: shares, not latency: a request waits up to its virtual deadline, slice / rate, and more
 // if it needs more than one slice.
 #pragma once
@@ -35,8 +39,11 @@ class WeightedShare final : public Policy {
   WeightedShare(Duration slice, Duration window);
   static std::unique_ptr<Policy> Make(const Parameters&, std::vector<FieldError>& errors);
 
-  // The most by which got differs from asked over any window, as device time.
-  static constexpr Duration FurthestOff(Duration longest) { return 2 * longest; }
+  // The most by which got differs from asked over any window, as device time. `moved`: by how much
+  // par moved in all for the session since it has had work, and how far it came from it.
+  static constexpr Duration FurthestOff(Duration longest, Duration moved = Duration(0)) {
+    return 2 * (longest + moved);
+  }
 
   ShareRule share_rule() const override { return ShareRule::kWeighted; }
   void SessionAdded(const SessionView&) override;

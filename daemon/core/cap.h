@@ -17,15 +17,17 @@ class Cap {
     burst_ = burst;
     tokens_ = std::min(tokens_, burst_);
   }
+  void SetBurst(Duration burst) { burst_ = burst; }
   bool limited() const { return rate_ < kWholeDevice; }
 
   // Negative: given back.
-  void Take(Duration spent) {
-    if (limited()) tokens_ -= spent;
-  }
+  void Take(Duration spent) { tokens_ -= spent; }
+  // Without a limit it fills with time itself: what is in flight when one is set has been taken.
   void Fill(Time now) {
-    if (!limited() || now <= filled_) {
-      filled_ = std::max(filled_, now);
+    if (now <= filled_) return;
+    if (!limited()) {
+      tokens_ = std::min(tokens_ + std::min(now - filled_, burst_ - tokens_), burst_);
+      filled_ = now;
       return;
     }
     const Wide parts = Wide{(now - filled_).count()} * rate_ + remainder_;
@@ -52,6 +54,31 @@ class Cap {
   std::int64_t remainder_ =
       0;  // parts per billion of a nanosecond, so that nothing is lost to rounding
   Time filled_{};
+};
+
+// A cap on several sessions together. Once it is reached they wait until `resume` has been saved
+// up, so that they are not told to stop and go with every command.
+class GroupCap {
+ public:
+  explicit GroupCap(Duration burst) { cap_.SetRate(Time{}, kWholeDevice, burst); }
+
+  void SetRate(Time now, Rate rate, Duration burst) { cap_.SetRate(now, rate, burst); }
+  bool limited() const { return cap_.limited(); }
+  bool reached() const { return reached_; }
+  void Take(Duration spent) { cap_.Take(spent); }
+  // Whether `reached` is another answer now.
+  bool Refresh(Time now, Duration burst, Duration resume) {
+    cap_.SetBurst(burst);
+    cap_.Fill(now);
+    const bool before = reached_;
+    reached_ = before ? limited() && EndsAt(resume) > now : cap_.Empty();
+    return reached_ != before;
+  }
+  Time EndsAt(Duration resume) const { return cap_.FullAgain(resume); }
+
+ private:
+  Cap cap_;
+  bool reached_ = false;
 };
 
 }  // namespace gpusched::core

@@ -62,7 +62,8 @@ class Scheduler::Core {
   void ReplacePolicy(PolicySpec, std::unique_ptr<Policy>);
   void SplitSlices();
   void Eject(std::string why);
-  void SetGroupCap();
+  void SetStrictMin(Rate);
+  void KeepFree(Session&, Rate);
 
   // Run states (states.cc).
   Session* Lookup(SessionId) const;
@@ -70,6 +71,7 @@ class Scheduler::Core {
   void QueueMoved(Session&, std::uint32_t queue);
   void RefreshSkip(Session&);
   void Refresh(Session&);  // tells the policy what of the session moved
+  bool GroupsLet(const Session&) const;
   bool CanRun(const Session&) const;
   void SetRunnable(Session&, bool);
   void SetPatience(Session&, const SessionView&);
@@ -79,15 +81,17 @@ class Scheduler::Core {
   void TellMoved();  // sessions whose rate changed band
   void RefreshCap(Session&);
   void TakeFromCaps(Session&, Duration);
-  void RefreshGroup();
+  void RefreshGroups();
   void RefreshAll();
 
   // Time (states.cc).
   void AdvanceFluid(Time now);
+  bool DeviceStalls(Time now) const;
   void ReconcileFluid();
   Duration Executing() const;  // what the command now executing has had so far
   bool OnlyCapsHoldBack() const {
-    return runnable_count_ == 0 && (!cap_ends_.empty() || group_at_cap_);
+    return runnable_count_ == 0 &&
+           (!cap_ends_.empty() || beside_strict_.reached() || beside_idle_.reached());
   }
   void Tick();
   void SkipLate(Session&);
@@ -138,12 +142,14 @@ class Scheduler::Core {
   Time fluid_at_{};
   Duration fluid_time_{0};  // that the fluid was advanced by
   Duration fluid_due_{0};   // charged time, and time in which only caps kept the device idle
-  Time patience_{};         // a clock that leaves out stalls of the whole process
+  Time patience_{};         // a clock that leaves out stalls of process and device
   Bounds bounds_;
 
-  Cap group_cap_;  // sessions without a strict min, together
-  Rate strict_min_ = 0;
-  bool group_at_cap_ = false;
+  // What strict sessions leave to all others together, and what those of them without work leave
+  // to everybody.
+  GroupCap beside_strict_, beside_idle_;
+  Rate strict_min_ = 0, kept_free_ = 0;
+  Duration cap_burst_;            // grows with the longest command in one piece
   IndexedHeap<Time> cap_ends_;    // sessions at their cap, by when it ends
   IndexedHeap<Time> skip_at_;     // first jobs that are to be skipped when late
   IndexedHeap<Time> starved_at_;  // runnable sessions, by when their wait breaks the promise

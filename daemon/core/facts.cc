@@ -39,6 +39,9 @@ Scheduler::Core::Core(const Limits& limits, const DeviceTraits& traits, PolicySp
       host_(std::move(spec), std::move(policy)),
       fluid_(limits.largest_lag, limits.carried_claim),
       bounds_(traits.preemption_bound, traits.shortest_useful_chunk),
+      beside_strict_(limits.cap_burst),
+      beside_idle_(limits.cap_burst),
+      cap_burst_(limits.cap_burst),
       slices_(limits.commands_in_flight + 1) {
   fluid_.SetRule(host_.policy().share_rule());
   flights_.reserve(limits_.commands_in_flight);
@@ -87,12 +90,12 @@ void Scheduler::Core::On(SessionOpened& fact) {
   skip_at_.Reserve(slot);
   starved_at_.Reserve(slot);
   leaving_.reserve(sessions_.size());
-  session.cap.SetRate(now_, fact.share.max, limits_.cap_burst);
+  session.cap.SetRate(now_, fact.share.max, cap_burst_);
   bounds_.Add(fact.share);
   fluid_.Add(slot, fact.share);
   if (fact.share.strict) {
-    strict_min_ += fact.share.min;
-    SetGroupCap();
+    SetStrictMin(strict_min_ + fact.share.min);
+    KeepFree(session, fact.share.min);
   }
   host_.policy().SessionAdded(View(session));
   TellMoved();
@@ -102,15 +105,16 @@ void Scheduler::Core::On(SessionChanged& fact) {
   Session* session = Lookup(fact.session);
   if (session == nullptr || session->closing) return;
   bounds_.Remove(session->share);
-  if (session->share.strict) strict_min_ -= session->share.min;
+  Rate strict_min = strict_min_;
+  if (session->share.strict) strict_min -= session->share.min;
   session->share = fact.share;
   bounds_.Add(session->share);
-  if (session->share.strict) strict_min_ += session->share.min;
-  session->cap.SetRate(now_, session->share.max, limits_.cap_burst);
+  if (session->share.strict) strict_min += session->share.min;
+  session->cap.SetRate(now_, session->share.max, cap_burst_);
   fluid_.SetShare(session->id.slot, session->share);
   host_.policy().SessionChanged(View(*session));
   session->declared_wait = Duration(-1);
-  SetGroupCap();
+  SetStrictMin(strict_min);
   Refresh(*session);
   reconsider_ = true;
 }
@@ -297,7 +301,7 @@ void Scheduler::Core::On(CommandFinished& fact) {
   Slice& slice = slices_[flight.slice];
   if (slice.stopped && slice.outstanding == 0) DrainSlice(flight.slice);
   Refresh(session);
-  if (group_cap_.limited()) RefreshGroup();
+  RefreshGroups();
   if (session.closing && session.in_flight == 0) leaving_.push_back(session.id.slot);
 }
 
@@ -434,13 +438,10 @@ void Scheduler::Core::Release(Session& session) {
   cap_ends_.Remove(id.slot);
   skip_at_.Remove(id.slot);
   by_age_.erase(std::lower_bound(by_age_.begin(), by_age_.end(), id));
-  const bool strict = session.share.strict;
-  const Rate min = session.share.min;
+  const Rate strict_min = session.share.strict ? session.share.min : 0;
+  KeepFree(session, 0);
   sessions_[id.slot].reset();
-  if (strict) {
-    strict_min_ -= min;
-    SetGroupCap();
-  }
+  if (strict_min > 0) SetStrictMin(strict_min_ - strict_min);
   TellMoved();
   pending_.emplace_back(SessionGone{id});
   reconsider_ = true;

@@ -307,6 +307,9 @@ FluidClock Fluid::Clock() const {
   // Rounding must never leave nobody owed: par errs upwards, by far less than a nanosecond of
   // service.
   constexpr FluidTime kSlack = 1 << 12;
+  Wide rate = runnable_rate_;
+  if (free_weight_ > 0) rate += Wide{target.numerator} * runnable_weight_ / free_weight_;
+  clock.runnable_rate = static_cast<Rate>(rate);
   if (runnable_rate_ == 0) {
     if (runnable_weight_ > 0) clock.free_par = free_moment_ / runnable_weight_ + kSlack;
     return clock;
@@ -314,8 +317,6 @@ FluidClock Fluid::Clock() const {
   // Summed lag, in nanoseconds x 2^kFluidBits, and summed rate, both over the runnable.
   const Wide lag = (free_clock_ * runnable_weight_ - free_moment_) +
                    (clamped_clock_ * runnable_rate_ - clamped_moment_) / kWholeDevice;
-  Wide rate = runnable_rate_;
-  if (free_weight_ > 0) rate += Wide{target.numerator} * runnable_weight_ / free_weight_;
   const Wide behind = lag / rate * kWholeDevice;  // fluid time by which each is owed, at par
   clock.clamped_par = clamped_clock_ - behind + (Wide{kSlack} << 20);
   if (free_weight_ > 0) {

@@ -23,8 +23,13 @@ struct Limits {
   std::uint32_t estimates_per_session = 8'192;
   // No policy may hand out the device for longer at a time.
   Duration longest_slice = std::chrono::seconds(1);
-  // Time a capped session may save up while it waits its turn: a fifth of a point of a second.
-  Duration cap_burst = std::chrono::milliseconds(2);
+  // Time a capped session may save up while it waits its turn: a slice of somebody else's, what was
+  // in flight before it, and what its group resumes with. Three tenths of a point of a second.
+  Duration cap_burst = std::chrono::milliseconds(3);
+  // And at least, that of a session which is owed nothing: more than none, or it would never run.
+  Duration least_cap_burst = std::chrono::microseconds(1);
+  // The most that commands in one piece, which nothing can shorten the wait for, add to it.
+  Duration longest_cap_wait = std::chrono::milliseconds(200);
   // What the sessions beside a strict one must have saved before they run again, so that they are
   // not told to stop and go more than a thousand times a second.
   Duration group_resume = std::chrono::milliseconds(1);

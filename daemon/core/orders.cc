@@ -247,6 +247,13 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   records_.Add(now_, "start", session.id.serial, static_cast<std::uint64_t>(flight.ticket));
   ++totals_.commands;
   TakeFromCaps(session, piece.estimate);
+  if (!job.operations[flight.operation].cuttable) {
+    cap_burst_ = std::max(
+        cap_burst_, limits_.cap_burst +
+                        std::min(2 * session.estimates.ExpectCalmly(
+                                         job.operations[flight.operation].estimate, piece.count),
+                                 limits_.longest_cap_wait));
+  }
 
   if (job.state == Job::State::kWaiting) {
     job.state = Job::State::kRunning;
@@ -271,7 +278,7 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
                                      .count = flight.count,
                                      .estimate = flight.estimate});
   Refresh(session);
-  if (group_cap_.limited()) RefreshGroup();
+  RefreshGroups();
 }
 
 // The current slice starts nothing more: its account is charged what it will have cost.

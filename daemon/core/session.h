@@ -55,6 +55,7 @@ struct Session {
   std::uint64_t startable = 0;  // bit q: queues[q].next is there
   Estimates estimates;
   Cap cap;
+  Rate kept_free = 0;  // of a strict session without work: its min
 
   bool paused = false;
   bool closing = false;

@@ -7,8 +7,8 @@ namespace gpusched::core {
 
 namespace {
 
-// A step of time beyond this (and twice the longest command) is a stall of the whole process, not a
-// policy's doing.
+// A step of time, or a command, beyond this (and twice the longest command) is a stall of the
+// process or the device, not a policy's doing.
 constexpr Duration kStall = std::chrono::milliseconds(100);
 
 bool CanBeOnTime(const Job& job, Time now) {
@@ -76,12 +76,17 @@ void Scheduler::Core::RefreshSkip(Session& session) {
   }
 }
 
+bool Scheduler::Core::GroupsLet(const Session& session) const {
+  return !beside_idle_.reached() && (session.share.strict || !beside_strict_.reached());
+}
+
 bool Scheduler::Core::CanRun(const Session& session) const {
   return session.startable != 0 && !session.paused && !session.closing && !session.cap.Empty() &&
-         (!group_at_cap_ || session.share.strict);
+         GroupsLet(session);
 }
 
 void Scheduler::Core::Refresh(Session& session) {
+  KeepFree(session, session.share.strict && !session.has_work() ? session.share.min : 0);
   // One that was just freed from its limit may still stand among those at theirs.
   if (session.cap.limited() || cap_ends_.Contains(session.id.slot)) RefreshCap(session);
   fluid_.SetActive(session.id.slot, session.has_work());
@@ -192,7 +197,13 @@ Duration Scheduler::Core::NextCommand(const Session& session, const Job& job) co
   return operation.cuttable ? std::min(rest, bounds_.InForce(session.share.priority) / 2) : rest;
 }
 
+// Where shares are promised, only what a session is owed is saved up: with more it would run ahead
+// of them as soon as the others rest.
 void Scheduler::Core::RefreshCap(Session& session) {
+  session.cap.SetBurst(
+      host_.policy().share_rule() == ShareRule::kNone
+          ? cap_burst_
+          : std::clamp(fluid_.Lag(session.id.slot), limits_.least_cap_burst, cap_burst_));
   session.cap.Fill(now_);
   if (session.startable != 0 && session.cap.Empty() && !session.closing) {
     cap_ends_.Set(session.id.slot, session.cap.FullAgain(Duration(1)));
@@ -202,27 +213,43 @@ void Scheduler::Core::RefreshCap(Session& session) {
 }
 
 void Scheduler::Core::TakeFromCaps(Session& session, Duration spent) {
+  session.cap.Fill(now_);
   session.cap.Take(spent);
-  if (!session.share.strict) group_cap_.Take(spent);
+  if (!session.share.strict) beside_strict_.Take(spent);
+  beside_idle_.Take(spent);
 }
 
-void Scheduler::Core::SetGroupCap() {
-  group_cap_.SetRate(now_, kWholeDevice - strict_min_, limits_.cap_burst);
-  RefreshGroup();
+void Scheduler::Core::SetStrictMin(Rate sum) {
+  strict_min_ = sum;
+  beside_strict_.SetRate(now_, kWholeDevice - sum, cap_burst_);
+  RefreshGroups();
 }
 
-void Scheduler::Core::RefreshGroup() {
-  group_cap_.Fill(now_);
-  const bool at_cap =
-      group_at_cap_ ? group_cap_.limited() && group_cap_.FullAgain(limits_.group_resume) > now_
-                    : group_cap_.Empty();
-  if (at_cap == group_at_cap_) return;
-  group_at_cap_ = at_cap;
-  RefreshAll();
+// What the min of a strict session without work keeps from everybody.
+void Scheduler::Core::KeepFree(Session& session, Rate kept) {
+  if (kept == session.kept_free) return;
+  kept_free_ += kept - session.kept_free;
+  session.kept_free = kept;
+  beside_idle_.SetRate(now_, kWholeDevice - kept_free_, cap_burst_);
+  RefreshGroups();
+}
+
+void Scheduler::Core::RefreshGroups() {
+  bool moved = false;
+  for (GroupCap* group : {&beside_strict_, &beside_idle_}) {
+    if (group->Refresh(now_, cap_burst_, limits_.group_resume)) moved = true;
+  }
+  if (moved) RefreshAll();
 }
 
 void Scheduler::Core::RefreshAll() {
   for (const SessionId id : by_age_) Refresh(*sessions_[id.slot]);
+}
+
+// What executes takes far longer than anything before it: no policy can help that.
+bool Scheduler::Core::DeviceStalls(Time now) const {
+  return !flights_.empty() &&
+         now - std::max(flights_.front().submitted, device_end_) > kStall + 2 * longest_command_;
 }
 
 // Fluid time passes while a command executes and while only caps keep the device idle; not while it
@@ -231,7 +258,7 @@ void Scheduler::Core::RefreshAll() {
 void Scheduler::Core::AdvanceFluid(Time now) {
   const Duration step = now - fluid_at_;
   if (step == Duration::zero()) return;
-  patience_ += std::min(step, kStall + 2 * longest_command_);
+  if (!lost_ && !DeviceStalls(now)) patience_ += std::min(step, kStall + 2 * longest_command_);
   fluid_at_ = now;
   if (flights_.empty()) {
     if (!OnlyCapsHoldBack()) return;
@@ -265,7 +292,7 @@ void Scheduler::Core::Tick() {
   while (!cap_ends_.empty() && cap_ends_.top() <= now_) {
     Refresh(*sessions_[cap_ends_.top_slot()]);
   }
-  if (group_at_cap_) RefreshGroup();
+  RefreshGroups();
   while (!skip_at_.empty() && skip_at_.top() < now_) SkipLate(*sessions_[skip_at_.top_slot()]);
   if (ask_again_ <= now_) {
     ask_again_ = kNever;
@@ -290,7 +317,9 @@ void Scheduler::Core::SkipLate(Session& session) {
 Time Scheduler::Core::NextWakeup() const {
   Time next = ask_again_;
   if (!cap_ends_.empty()) next = std::min(next, cap_ends_.top());
-  if (group_at_cap_) next = std::min(next, group_cap_.FullAgain(limits_.group_resume));
+  for (const GroupCap* group : {&beside_strict_, &beside_idle_}) {
+    if (group->reached()) next = std::min(next, group->EndsAt(limits_.group_resume));
+  }
   // One past: a job may still start at the last instant at which it can be on time.
   if (!skip_at_.empty()) next = std::min(next, After(skip_at_.top(), Duration(1)));
   return next;
@@ -311,8 +340,7 @@ SessionStatus Scheduler::Core::StatusOf(const Session& session) const {
   }
   status.longest_uncuttable = session.longest_uncuttable;
   status.paused = session.paused;
-  status.at_cap =
-      session.startable != 0 && (session.cap.Empty() || (group_at_cap_ && !session.share.strict));
+  status.at_cap = session.startable != 0 && (session.cap.Empty() || !GroupsLet(session));
   status.runnable = session.runnable;
   status.jobs_running = session.jobs_started;
   status.jobs_waiting = session.jobs - session.jobs_started;

@@ -52,18 +52,23 @@ struct BookedQueue {
 
 // Time saved up under an upper limit, as far as it is certain from outside. The core takes a
 // command's estimate when it starts, puts it right when it ends, and lets nothing be saved beyond
-// the burst whenever it looks. What it has saved lies between two levels: the high one is emptied
-// while a command executes, the low one at its end, when some of what came in meanwhile is lost.
+// the burst, or beyond what the session is owed, whenever it looks. What it has saved lies between
+// two levels: the high one is emptied while a command executes, the low one at its end, when some
+// of what came in meanwhile is lost.
 class CapWatch {
  public:
-  explicit CapWatch(Duration burst) : burst_(static_cast<double>(burst.count())) {}
+  // `least`: what surely can be saved. Nothing is when it begins.
+  CapWatch(Duration burst, Duration least, Time begin)
+      : burst_(static_cast<double>(burst.count())), least_(static_cast<double>(least.count())) {
+    low_.filled = high_.filled = begin;
+  }
 
   void SetRate(Time now, Rate rate) {
-    Fill(low_, now);
-    Fill(high_, now);
+    Fill(low_, now, least_);
+    Fill(high_, now, burst_);
     rate_ = static_cast<double>(rate) / static_cast<double>(kWholeDevice);
     // What a command in flight took under the old rate may never be given back.
-    low_.tokens = std::min(low_.tokens, burst_) - in_flight_;
+    low_.tokens = std::min(low_.tokens, least_) - in_flight_;
     high_.tokens = std::min(high_.tokens, burst_);
   }
   bool limited() const { return rate_ < 1; }
@@ -75,24 +80,26 @@ class CapWatch {
   void End(Time now, Time submitted, Time ended, Duration estimate, Duration charged,
            bool counts = true) {
     in_flight_ -= static_cast<double>(estimate.count());
-    Fill(low_, now);
-    if (!limited() || !counts) return;
+    Fill(low_, now, least_);
+    if (!counts) return;
     low_.tokens -= static_cast<double>(charged.count());
-    Fill(high_, submitted);
-    lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged));
+    Fill(high_, submitted, burst_);
+    lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged, burst_));
     high_.tokens -= static_cast<double>(charged.count());
   }
   bool SurelyFree(Time now, Duration wanted = Duration(0)) const {
     Level low = low_;
-    Fill(low, now);
+    Fill(low, now, least_);
     return !limited() || low.tokens - in_flight_ > static_cast<double>(wanted.count()) + kRounding;
   }
-  // How far it is surely beyond its limit; not above zero: it may be within.
-  double SurelyBeyond(Time now) const {
+  // How far it is surely beyond its limit; not above zero: it may be within. `wait`: what it may
+  // have saved beyond the burst.
+  double SurelyBeyond(Time now, Duration wait) const {
     if (!limited()) return 0;
     Level high = high_;
-    Fill(high, now);
-    return -high.tokens - most_in_flight_ - lost_waiting_ - kRounding;
+    Fill(high, now, burst_);
+    return -high.tokens - most_in_flight_ - lost_waiting_ - kRounding -
+           static_cast<double>(wait.count());
   }
 
  private:
@@ -103,24 +110,26 @@ class CapWatch {
   static constexpr double kRounding = 10;  // ns
 
   // What did not fit into the burst.
-  double Fill(Level& level, Time now) const {
+  double Fill(Level& level, Time now, double burst) const {
     double lost = 0;
-    if (limited() && now > level.filled) {
+    if (now > level.filled) {
       level.tokens += rate_ * static_cast<double>((now - level.filled).count());
-      lost = std::max(0.0, level.tokens - burst_);
+      lost = std::max(0.0, level.tokens - burst);
       level.tokens -= lost;
     }
     level.filled = std::max(level.filled, now);
     return lost;
   }
 
-  double burst_, rate_ = 1, in_flight_ = 0, most_in_flight_ = 0, lost_waiting_ = 0;
+  double burst_, least_, rate_ = 1, in_flight_ = 0, most_in_flight_ = 0, lost_waiting_ = 0;
   Level low_, high_;
 };
 
 struct BookedSession {
-  BookedSession(const core::SessionOpened& fact, Duration burst)
-      : id(fact.session), share(fact.share), cap(burst) {}
+  BookedSession(const core::SessionOpened& fact, const core::Limits& limits, Time now)
+      : id(fact.session),
+        share(fact.share),
+        cap(limits.cap_burst, limits.least_cap_burst / 2, now) {}
 
   SessionId id;
   Share share;

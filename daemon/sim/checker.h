@@ -95,7 +95,7 @@ class Checker final : public Observer {
 
   Session* Find(SessionId) const;
   void Moved(Session&);  // its work or run state may have changed
-  void SetGroupRate();
+  void SetGroupRates();
   void Fault(Rule, std::string what);
 
   const CheckerOptions options_;
@@ -115,8 +115,10 @@ class Checker final : public Observer {
   Time device_end_{};                        // of the last command that ended
   const Session* device_session_ = nullptr;  // whose it was, and whether its slice is recorded
   Duration longest_command_{0};
-  Rate strict_min_ = 0;
-  CapWatch group_;  // the sessions that are not strict, together
+  Rate strict_min_ = 0, kept_free_ = 0;
+  CapWatch group_;        // the sessions that are not strict, together
+  CapWatch everybody_;    // all sessions, beside strict ones without work
+  Duration cap_wait_{0};  // what limits let be saved while a command in one piece holds the device
 
   core::PolicySpec policy_;
   Rate background_share_ = 0;

@@ -24,7 +24,8 @@ Checker::Checker(const CheckerOptions& options)
     : options_(options),
       witness_(options.witness),
       bound_setting_(options.preemption_bound),
-      group_(options.limits.cap_burst) {
+      group_(options.limits.cap_burst, options.limits.cap_burst, Time{}),
+      everybody_(options.limits.cap_burst, options.limits.cap_burst, Time{}) {
   TakePolicy(options.policy, options.share_rule);
 }
 
@@ -36,12 +37,11 @@ void Checker::OnEvent(Time now, const core::Event& event) {
 void Checker::On(const core::SessionOpened& fact) {
   const std::uint32_t slot = fact.session.slot;
   if (slot >= sessions_.size()) sessions_.resize(slot + 1);
-  sessions_[slot] = std::make_unique<Session>(fact, options_.limits.cap_burst);
+  sessions_[slot] = std::make_unique<Session>(fact, options_.limits, now_);
   sessions_[slot]->cap.SetRate(now_, fact.share.max);
   meter_.Open(now_, slot, fact.share);
   if (fact.share.strict) {
-    strict_min_ += fact.share.min;
-    SetGroupRate();
+    SetGroupRates();
     BeginStretch();
   }
 }
@@ -49,11 +49,9 @@ void Checker::On(const core::SessionOpened& fact) {
 void Checker::On(const core::SessionChanged& fact) {
   Session* session = Find(fact.session);
   if (session == nullptr || session->closing) return;
-  if (session->share.strict) strict_min_ -= session->share.min;
   session->share = fact.share;
-  if (session->share.strict) strict_min_ += session->share.min;
   session->cap.SetRate(now_, fact.share.max);
-  SetGroupRate();
+  SetGroupRates();
   meter_.Change(now_, fact.session.slot, fact.share);
   BeginStretch();
   if (session->waits_since != kNever) session->waits_since = now_;
@@ -195,6 +193,7 @@ void Checker::Settle(BookedFlight& flight, const core::CommandFinished& fact) {
   session.charged += charged;
   session.cap.End(now_, flight.submitted, fact.ended, flight.estimate, charged);
   group_.End(now_, flight.submitted, fact.ended, flight.estimate, charged, !session.share.strict);
+  everybody_.End(now_, flight.submitted, fact.ended, flight.estimate, charged);
   if (session.slice_commands++ == 0) session.slice_started = fact.started;
   session.slice_end = std::max(session.slice_end, fact.ended);
   session.slice_charged += charged;
@@ -258,6 +257,7 @@ void Checker::Moved(Session& session) {
   const bool has_work = session.has_work();
   if (meter_.has_work(session.id.slot) != has_work) {
     meter_.SetWork(now_, session.id.slot, has_work);
+    if (session.share.strict) SetGroupRates();
     BeginStretch();
   }
   const bool to_start = has_work && session.HasToStart();
@@ -267,7 +267,18 @@ void Checker::Moved(Session& session) {
   if (to_start && session.wants_since == kNever) session.wants_since = now_;
 }
 
-void Checker::SetGroupRate() { group_.SetRate(now_, kWholeDevice - strict_min_); }
+void Checker::SetGroupRates() {
+  Rate strict_min = 0, kept_free = 0;
+  for (const auto& session : sessions_) {
+    if (session == nullptr || !session->share.strict) continue;
+    strict_min += session->share.min;
+    if (!session->has_work()) kept_free += session->share.min;
+  }
+  if (strict_min != strict_min_) group_.SetRate(now_, kWholeDevice - strict_min);
+  if (kept_free != kept_free_) everybody_.SetRate(now_, kWholeDevice - kept_free);
+  strict_min_ = strict_min;
+  kept_free_ = kept_free;
+}
 
 Checker::Session* Checker::Find(SessionId id) const {
   if (id.slot >= sessions_.size() || sessions_[id.slot] == nullptr) return nullptr;

@@ -52,8 +52,12 @@ void Checker::On(const core::StartCommand& order) {
     job->unit = 0;
     ++job->part;
   }
+  if (!part.cuttable) {
+    cap_wait_ = std::max(cap_wait_, std::min(2 * order.estimate, options_.limits.longest_cap_wait));
+  }
   session->cap.Start(order.estimate);
   group_.Start(order.estimate);
+  everybody_.Start(order.estimate);
   session->waits_since = now_;
   Moved(*session);
 }
@@ -64,11 +68,13 @@ void Checker::CheckMayStart(const Session& session) {
   if (lost_) {
     Fault(Rule::kOnlyRunnableStart, Named(session.id) + " starts on a device that is lost");
   }
-  if (const double beyond = session.cap.SurelyBeyond(now_); beyond > 0) {
+  if (const double beyond = session.cap.SurelyBeyond(now_, cap_wait_); beyond > 0) {
     Fault(Rule::kMaxKept,
           Named(session.id) + " starts at its max, " + std::to_string(beyond) + " ns beyond it");
   }
-  if (const double beyond = group_.SurelyBeyond(now_); !session.share.strict && beyond > 0) {
+  const double beside_strict = session.share.strict ? 0 : group_.SurelyBeyond(now_, cap_wait_);
+  if (const double beyond = std::max(beside_strict, everybody_.SurelyBeyond(now_, cap_wait_));
+      beyond > 0) {
     Fault(Rule::kStrictKept, Named(session.id) + " starts on what is kept for strict sessions, " +
                                  std::to_string(beyond) + " ns beyond it");
   }
@@ -190,9 +196,8 @@ void Checker::On(const core::SessionGone& order) {
   BeginStretch();
   if (device_session_ == session) device_session_ = nullptr;
   const bool strict = session->share.strict;
-  if (strict) strict_min_ -= session->share.min;
   sessions_[order.session.slot].reset();
-  if (strict) SetGroupRate();
+  if (strict) SetGroupRates();
 }
 
 void Checker::On(const core::RecordSlice& order) {

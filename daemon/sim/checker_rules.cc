@@ -194,11 +194,13 @@ Duration Checker::BoundInForce(std::int32_t priority) const {
 
 bool Checker::SurelyCanRun(const Session& session) const {
   return session.cap.SurelyFree(now_) &&
+         everybody_.SurelyFree(now_, options_.limits.group_resume) &&
          (session.share.strict || group_.SurelyFree(now_, options_.limits.group_resume));
 }
 
 bool Checker::Capped(const Session& session) const {
-  return session.cap.limited() || (!session.share.strict && group_.limited());
+  return session.cap.limited() || everybody_.limited() ||
+         (!session.share.strict && group_.limited());
 }
 
 bool Checker::HigherCouldRun(std::int32_t priority) const {

@@ -62,7 +62,9 @@ void ModelDevice::Interrupt(Time now, core::Ticket ticket) {
       if (flight.stopped || flight.ended <= now) return;
       const Duration ran = std::max(Duration(0), now - flight.started);
       __extension__ using Wide = __int128;
-      const Wide done = Wide{flight.count} * ran.count() / flight.duration.count();
+      const Wide done = flight.duration > Duration(0)
+                            ? Wide{flight.count} * ran.count() / flight.duration.count()
+                            : 0;
       flight.stopped = true;
       flight.stopped_at = flight.first + static_cast<std::uint64_t>(done);
       flight.duration = ran;

@@ -99,10 +99,13 @@ class Windows final : public Observer {
   void AfterStep(Time now, const core::Scheduler&) override {
     const ShareMeter& meter = checker_.shares();
     if (meter.slots() > tracks_.size()) tracks_.resize(meter.slots());
+    FollowPar(meter);
     for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
       Track& track = tracks_[slot];
       if (!meter.open(slot) || !meter.has_work(slot)) {
-        track = {};
+        track.samples.clear();
+        track.tenth = 0;
+        track.moved = 0;
       } else if (slice_ended_ || track.samples.empty()) {
         Sample(track, now, meter.Lag(slot));
       }
@@ -121,14 +124,58 @@ class Windows final : public Observer {
     std::deque<Reading> samples;  // of the last second and the one before
     std::size_t tenth = 0;        // the last that is a tenth of a second old
     double least = 0, most = 0;
+    double moved = 0;  // how far par has moved for it in all
+    double rate = 0;   // in the latest step; 0: it had no work
+    double lag = 0;
   };
+  struct Par {
+    double lags = 0, rates = 0;
+    double For(double rate) const { return rates > 0 ? lags * rate / rates : 0; }
+  };
+
+  // When one comes, goes or is changed, par is another for everybody. One that closes gives its lag
+  // away, too.
+  void FollowPar(const ShareMeter& meter) {
+    bool changed = false, closed = false;
+    for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+      if (Rate(meter, slot) != tracks_[slot].rate) changed = true;
+      if (tracks_[slot].rate > 0 && !meter.open(slot)) closed = true;
+    }
+    if (changed) {
+      Par before, after;
+      for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+        const double lag = meter.open(slot) ? meter.Lag(slot) : tracks_[slot].lag;
+        if (tracks_[slot].rate > 0) before = {before.lags + lag, before.rates + tracks_[slot].rate};
+        const double rate = Rate(meter, slot);
+        if (rate > 0) after = {after.lags + lag, after.rates + rate};
+      }
+      for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+        Track& track = tracks_[slot];
+        const double rate = Rate(meter, slot);
+        if (rate <= 0) continue;
+        const double lag = meter.Lag(slot);
+        track.moved += track.rate > 0 ? std::abs(after.For(rate) - before.For(track.rate))
+                                      : std::abs(lag - after.For(rate));
+        if (closed) track.moved += std::abs(lag - track.lag);
+      }
+    }
+    for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+      tracks_[slot].rate = Rate(meter, slot);
+      if (meter.open(slot)) tracks_[slot].lag = meter.Lag(slot);
+    }
+  }
+  static double Rate(const ShareMeter& meter, std::uint32_t slot) {
+    return meter.open(slot) && meter.has_work(slot) ? meter.rate(slot) : 0;
+  }
 
   void Sample(Track& track, Time now, double lag) {
     if (track.samples.empty()) track.least = track.most = lag;
     track.least = std::min(track.least, lag);
     track.most = std::max(track.most, lag);
-    error_.furthest =
-        std::max(error_.furthest, Duration(static_cast<std::int64_t>(track.most - track.least)));
+    const double furthest = track.most - track.least;
+    error_.furthest = std::max(error_.furthest, Duration(static_cast<std::int64_t>(furthest)));
+    error_.unmoved =
+        std::max(error_.unmoved, Duration(static_cast<std::int64_t>(furthest - 2 * track.moved)));
     track.samples.push_back({now, lag});
     constexpr Duration kTenth = std::chrono::milliseconds(100), kSecond = std::chrono::seconds(1);
     auto& samples = track.samples;

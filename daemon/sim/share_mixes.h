@@ -48,13 +48,15 @@ struct ShareError {
   double over_second = 0, over_tenth = 0;
   // Device time, over any window, and the longest slice or command there was.
   Duration furthest{0}, longest{0};
+  // The furthest, less what the moves of par allow.
+  Duration unmoved{0};
   std::uint64_t commands = 0;
   std::vector<Violation> violations;
 
-  // Of the bound that the policy derives: two of the longest.
+  // Of the bound that the policy derives (policies/weighted_share.h).
   double of_bound() const {
     return longest.count() > 0
-               ? static_cast<double>(furthest.count()) / static_cast<double>(2 * longest.count())
+               ? static_cast<double>(unmoved.count()) / static_cast<double>(2 * longest.count())
                : 0;
   }
 };

@@ -63,13 +63,8 @@ TEST(CheckerTest, EveryRuleHasAMutant) {
   }
 }
 
-// Seeds in which rescues still take more than their share of a second (up to 7 % more); the promise
-// `priorities` counts them. A seed leaves this list when its fault is found.
-constexpr std::uint64_t kStillBroken[] = {107, 136};
-
 TEST(SwarmTest, NothingTheRealCoreDoesBreaksARule) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    if (std::ranges::find(kStillBroken, seed) != std::end(kStillBroken)) continue;
     const SwarmOutcome outcome = RunSeed(seed);
     EXPECT_TRUE(outcome.silent()) << Story(outcome);
   }

@@ -40,6 +40,18 @@ TEST(CapTest, AChangeOfRateDoesNotRefill) {
   EXPECT_TRUE(cap.Empty());
 }
 
+TEST(CapTest, WhatIsInFlightWhenALimitIsSetHasBeenTaken) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice, milliseconds(2));
+  cap.Fill(At(milliseconds(10)));
+  cap.Take(milliseconds(1));
+  cap.Fill(At(milliseconds(11)));
+  cap.Take(milliseconds(3));  // 2 - 3: more is under way than was saved
+  cap.SetRate(At(milliseconds(11)), kWholeDevice / 2, milliseconds(2));
+  EXPECT_TRUE(cap.Empty());
+  EXPECT_EQ(cap.FullAgain(Duration(1)), At(milliseconds(13) + Duration(3)));
+}
+
 TEST(CapTest, UnlimitedIsNeverEmpty) {
   Cap cap;
   cap.Take(milliseconds(5));

@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 constexpr Duration kSlice = milliseconds(1);
 
-// One free session of weight 1 that has the whole device; its lag is as given.
+// One free session of weight 1; its lag is as given.
 SessionView Alone(Duration lag) {
   SessionView view;
   view.account.band = RateBand::kFree;
@@ -26,19 +26,25 @@ FluidClock ClockOf(std::int64_t weight) {
   FluidClock clock;
   clock.free_rate = kWholeDevice;
   clock.free_weight = weight;
+  clock.runnable_rate = kWholeDevice;
   return clock;
 }
 
 class FairLagsTest : public ::testing::Test {
  protected:
   FairLagsTest() { lags_.Reserve(0); }
-  // What is left of a lag once its session has entered.
+  // What is left of a lag, to the microsecond, once its session has entered among so many that its
+  // own part of par is next to nothing.
   Duration Counts(Duration lag) {
     const SessionView view = Alone(lag);
     lags_.Enter(view);
+    (void)Decide(ClockOf(1'000'000'000));
     const Account counted = lags_.Counted(view);
     lags_.Leave(view.id);
-    return LagAt(FluidClock{}, counted);
+    return std::chrono::round<std::chrono::microseconds>(LagAt(FluidClock{}, counted));
+  }
+  const FluidClock& Decide(const FluidClock& clock) {
+    return lags_.Counted(clock, [](const SessionView&) {});
   }
   FairLags lags_{kSlice};
 };
@@ -61,34 +67,57 @@ TEST_F(FairLagsTest, WhereCommandsAreLongerTwiceTheLongestCounts) {
 }
 
 TEST_F(FairLagsTest, ParIsThatOfWhatCounts) {
-  lags_.Enter(Alone(seconds(3)));  // 2.9 s do not count
-  FluidClock clock = ClockOf(1);
-  clock.free_par = -(Wide{Duration(seconds(3)).count()} << kFluidBits);
-  EXPECT_EQ(static_cast<std::int64_t>(lags_.Counted(clock).free_par >> kFluidBits),
-            -Duration(milliseconds(100)).count());
+  lags_.Enter(Alone(seconds(3)));
+  // Two share the device, the other with no lag: par is at half of what counts. Owed 1.5 s beyond
+  // it, the entrant keeps 0.2 s, of which par takes half.
+  FluidClock clock = ClockOf(2);
+  clock.free_par = -(Wide{Duration(milliseconds(1'500)).count()} << kFluidBits);
+  EXPECT_NEAR(static_cast<double>(Decide(clock).free_par >> kFluidBits),
+              static_cast<double>(-Duration(milliseconds(100)).count()), 2);
   lags_.Leave(SessionId{});
-  EXPECT_TRUE(lags_.Counted(clock).free_par == clock.free_par);
+  EXPECT_TRUE(Decide(clock).free_par == clock.free_par);
+}
+
+TEST_F(FairLagsTest, WhoMovesParToWhereItIsEntersWithAllItIsOwed) {
+  const SessionView view = Alone(seconds(3));
+  lags_.Enter(view);
+  FluidClock with_it = ClockOf(1);  // the others' part is next to nothing
+  with_it.runnable_rate = kWholeDevice + 1;
+  with_it.free_par = view.account.zero_lag + 1;
+  int requeued = 0;
+  (void)lags_.Counted(with_it, [&](const SessionView&) { ++requeued; });
+  EXPECT_EQ(requeued, 0);
+  EXPECT_EQ(LagAt(FluidClock{}, lags_.Counted(view)), Duration(seconds(3)));
+}
+
+TEST_F(FairLagsTest, WhatDoesNotCountGivesAnEntrantAnotherPlace) {
+  lags_.Enter(Alone(seconds(3)));
+  int requeued = 0;
+  for (int decision = 0; decision < 2; ++decision) {
+    (void)lags_.Counted(ClockOf(64), [&](const SessionView&) { ++requeued; });
+  }
+  EXPECT_EQ(requeued, 1);
 }
 
 TEST_F(FairLagsTest, TheDeclaredWaitGrowsWithTheCrowdAndTheLongestCommand) {
   lags_.Enter(Alone(Duration(0)));
   (void)lags_.Counted(Alone(Duration(0)));
-  (void)lags_.Counted(ClockOf(1));
+  (void)Decide(ClockOf(1));
   const Duration alone = lags_.LongestWait();
   lags_.Charged(milliseconds(50));
   const Duration beside_long = lags_.LongestWait();
   EXPECT_GE(beside_long, alone + milliseconds(100));
-  (void)lags_.Counted(ClockOf(64));
+  (void)Decide(ClockOf(64));
   EXPECT_GE(lags_.LongestWait(), 50 * beside_long);
 }
 
 TEST_F(FairLagsTest, WhatWasDeclaredIsNotTakenBackWhenOthersLeave) {
   for (int i = 0; i < 64; ++i) lags_.Enter(Alone(Duration(0)));
   (void)lags_.Counted(Alone(Duration(0)));
-  (void)lags_.Counted(ClockOf(64));
+  (void)Decide(ClockOf(64));
   const Duration declared = lags_.LongestWait();
   for (int i = 0; i < 63; ++i) lags_.Leave(SessionId{});
-  (void)lags_.Counted(ClockOf(1));
+  (void)Decide(ClockOf(1));
   EXPECT_EQ(lags_.LongestWait(), declared);
 }
 
@@ -96,7 +125,7 @@ TEST_F(FairLagsTest, WithoutARateThereIsNoPromise) {
   (void)lags_.Counted(Alone(Duration(0)));
   FluidClock clock = ClockOf(1);
   clock.free_rate = 0;
-  (void)lags_.Counted(clock);
+  (void)Decide(clock);
   EXPECT_EQ(lags_.LongestWait(), kForever);
 }
 

@@ -132,7 +132,8 @@ class Stage {
     clock.clamped = clamped_;
     clock.free_rate = FreeRate();
     clock.free_weight = FreeWeight();
-    Wide lag = 0;  // summed, in nanoseconds x 2^kFluidBits
+    clock.runnable_rate = kWholeDevice;  // everybody who is awake can run
+    Wide lag = 0;                        // summed, in nanoseconds x 2^kFluidBits
     for (const Actor& a : cast_) {
       if (!a.awake) continue;
       lag += a.rate > 0 ? (clamped_ - a.zero_lag) / kWholeDevice * a.rate

@@ -47,6 +47,7 @@ struct FluidClock {
   // level = free_rate / free_weight (parts per billion per unit of weight).
   Rate free_rate = 0;
   std::int64_t free_weight = 0;
+  Rate runnable_rate = 0;  // summed over the runnable sessions
 
   FluidTime Reading(RateBand band) const { return band == RateBand::kClamped ? clamped : free; }
   FluidTime Par(RateBand band) const { return band == RateBand::kClamped ? clamped_par : free_par; }
