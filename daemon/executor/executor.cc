@@ -99,6 +99,7 @@ void Executor::Handle(Item& item) {
         } else if constexpr (std::is_same_v<What, Request>) {
           what.run();
         } else if constexpr (std::is_same_v<What, device::Lost>) {
+          telemetry::Error(what.why.message());
           desk_.Tell(core::DeviceLost{what.why});
         } else if constexpr (std::is_same_v<What, device::Restored>) {
           desk_.Tell(core::DeviceRestored{});

@@ -122,6 +122,7 @@ TEST_F(CudaDaemon, AFaultIsToldToItsSessionAndTheOtherDeviceWorksOn) {
   const Buffer out = Take(calm.Allocate(4'096));
   EXPECT_TRUE(Outcome(calm, Job().Launch(good.kernel("blocks"), {4}, {32}, out)).ok());
   EXPECT_TRUE(daemon_->running());
+  EXPECT_TRUE(daemon_->WaitForLog("is lost: cudaErrorIllegalAddress (700)", kSoon));
 }
 
 }  // namespace
