@@ -115,12 +115,13 @@ std::size_t SkipInBraces(std::string_view text, std::size_t at) {
   }
 }
 
-Result<std::vector<Token>> Tokenize(std::string_view text, bool outline) {
+template <bool kOutline>
+Result<std::vector<Token>> TokenizeAs(std::string_view text) {
   if (text.size() > kMostTextBytes) return BadPtx({}, 0, "the text is larger than 256 MiB");
   constexpr std::size_t kBytesPerToken = 4;  // nvcc's output has about 4.3
   std::vector<Token> tokens;
-  if (!outline) tokens.reserve(text.size() / kBytesPerToken + 1);
-  int depth = 0;  // of braces
+  if constexpr (!kOutline) tokens.reserve(text.size() / kBytesPerToken + 1);
+  [[maybe_unused]] int depth = 0;  // of braces
   const auto add = [&](std::size_t begin, std::size_t end, TokenKind kind) {
     tokens.push_back({.begin = static_cast<std::uint32_t>(begin),
                       .size = static_cast<std::uint32_t>(end - begin),
@@ -128,7 +129,7 @@ Result<std::vector<Token>> Tokenize(std::string_view text, bool outline) {
                       .first = text[begin]});
   };
   for (std::size_t at = 0; at < text.size();) {
-    if (outline && depth > 0) {
+    if (kOutline && depth > 0) {
       at = SkipInBraces(text, at);
       if (at == text.size()) break;
     }
@@ -154,7 +155,7 @@ Result<std::vector<Token>> Tokenize(std::string_view text, bool outline) {
       case Class::kMark:
         if (!IsComment(text, at)) {
           add(at, end, TokenKind::kMark);
-          depth += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
+          if constexpr (kOutline) depth += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
           break;
         }
         end = EndOfComment(text, at);
@@ -176,9 +177,9 @@ Result<std::vector<Token>> Tokenize(std::string_view text, bool outline) {
 
 }  // namespace
 
-Result<std::vector<Token>> Tokenize(std::string_view text) { return Tokenize(text, false); }
+Result<std::vector<Token>> Tokenize(std::string_view text) { return TokenizeAs<false>(text); }
 
-Result<std::vector<Token>> TokenizeOutline(std::string_view text) { return Tokenize(text, true); }
+Result<std::vector<Token>> TokenizeOutline(std::string_view text) { return TokenizeAs<true>(text); }
 
 std::uint32_t LineOf(std::string_view text, std::uint32_t offset) {
   const auto before = text.substr(0, std::min<std::size_t>(offset, text.size()));
