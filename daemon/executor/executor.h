@@ -80,7 +80,9 @@ class Executor {
   // New sessions and jobs are refused with `why`; each session ends with its last job.
   void Drain(const Status& why);
   // Returns when all that was brought before is dealt with, last words included.
-  void Settled() { Ask([] {}); }
+  void Settled() {
+    Ask([] {});
+  }
   // Every session ends now, as far as what runs allows.
   void CloseAll(const Status& why);
 
