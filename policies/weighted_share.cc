@@ -43,20 +43,28 @@ WeightedShare::WeightedShare(Duration slice, Duration window)
 Decision WeightedShare::Decide(const DecisionContext& context) {
   const FluidClock& fluid =
       lags_.Counted(context.fluid, [this](const SessionView& entrant) { Queue(entrant); });
-  if (context.current && context.current->used < context.current->granted &&
-      order_.Contains(context.current->session)) {
-    return Decision::Keep();
-  }
   const auto* next = order_.First(fluid, [&fluid](const auto& clamped, const auto& free) {
     return FluidOrder<FluidTime>::ClampedIsEarlier(fluid, clamped.key, free.key);
   });
   if (next == nullptr) return Decision::Idle(kNever);
+  const CurrentSlice* current = context.current ? &*context.current : nullptr;
+  if (current != nullptr && current->used < current->granted && order_.Contains(current->session) &&
+      (next->id == current->session || !HasHadItsDue(fluid, *current))) {
+    return Decision::Keep();
+  }
   return Decision::Run(next->id, std::min(length_, context.longest_slice));
+}
+
+// With what the slice has started it stands beyond par.
+bool WeightedShare::HasHadItsDue(const FluidClock& fluid, const CurrentSlice& current) const {
+  const Account& account = accounts_[current.session.slot];
+  return account.zero_lag + FluidSpan(account, current.used) > fluid.Par(account.band);
 }
 
 void WeightedShare::SessionAdded(const SessionView& view) {
   order_.Reserve(view.id.slot);
   lags_.Reserve(view.id.slot);
+  if (view.id.slot >= accounts_.size()) accounts_.resize(std::size_t{view.id.slot} + 1);
 }
 
 void WeightedShare::SessionRunnable(const SessionView& view) {
@@ -83,7 +91,7 @@ void WeightedShare::Charged(const SessionView& view, Duration charged) {
 
 // Eligible once it is owed time, due when the fluid reference will have given it one slice more.
 void WeightedShare::Queue(const SessionView& view) {
-  const Account account = lags_.Counted(view);
+  const Account& account = accounts_[view.id.slot] = lags_.Counted(view);
   order_.Set(view, account.zero_lag, account.zero_lag + FluidSpan(account, length_));
 }
 

@@ -5,7 +5,8 @@
 // has had no more than its rate gives it (zero_lag <= par), and its virtual deadline is when the
 // fluid reference will have given it one slice from there. Rates are the core's: weights
 // water-filled between `min` and `max`. A session that closes spreads its lag over the rest; one
-// that only has no work keeps it.
+// that only has no work keeps it. A slice that has had its session's due ends early when somebody
+// comes who is owed time, or who sends one small request after the other would get ever less.
 //
 // Promise: over any window T in which a session has work, what it got differs from what it asked by
 // at most 2 L / T of the device (FurthestOff), where L is the longest slice or uncuttable command:
@@ -57,10 +58,12 @@ class WeightedShare final : public Policy {
 
  private:
   void Queue(const SessionView&);
+  bool HasHadItsDue(const FluidClock&, const CurrentSlice&) const;
 
   const Duration length_;
   FluidOrder<FluidTime> order_;  // by virtual deadline
   FairLags lags_;
+  std::vector<Account> accounts_;  // by slot, as they count
 };
 
 }  // namespace gpusched

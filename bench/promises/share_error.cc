@@ -70,7 +70,7 @@ std::string Line(const char* what, const Worst& worst) {
 
 Result<Measurement> MeasureShareError(Length length) {
   const bool full = length == Length::kFull;
-  const int drawn = full ? 10'000 : 300, climbed = full ? 1'000 : 60;
+  const int drawn = full ? 10'000 : 500, climbed = full ? 1'000 : 120;
   sim::Random random(1);
   Worst second(OverSecond), tenth(OverTenth), bound(OfBound), limited(OfBound);
   const auto offer = [&](const Mix& mix) {

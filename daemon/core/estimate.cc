@@ -17,6 +17,8 @@ constexpr int kSpreadOver = 16;
 constexpr std::int64_t kDeviation = 5, kDeviationOver = 4;
 // Until a second measurement tells, a sixteenth.
 constexpr int kFirstSpread = 16;
+// Noise is within three deviations and an eighth.
+constexpr int kNoiseSpreads = 3, kNoisePart = 8;
 // No command is expected to take longer than this (about 1.2 hours), whatever the arithmetic says.
 constexpr std::int64_t kLongest = std::int64_t{1} << 42;
 
@@ -71,7 +73,11 @@ void Estimates::Measured(std::uint32_t index, std::uint64_t units, Duration took
   }
   entry.usual =
       entry.samples == 0 ? units : (entry.usual * (kAverageOver - 1) + units) / kAverageOver;
-  const bool jumped = sample > 2 * entry.per_unit || entry.per_unit > 2 * sample;
+  const std::int64_t noise = kNoiseSpreads * entry.spread + entry.per_unit / kNoisePart;
+  const int off = sample > entry.per_unit + noise ? 1 : sample < entry.per_unit - noise ? -1 : 0;
+  const bool jumped =
+      sample > 2 * entry.per_unit || entry.per_unit > 2 * sample || (off != 0 && off == entry.off);
+  entry.off = off;
   entry.before = entry.samples == 0 ? sample : entry.per_unit;
   if (entry.samples++ == 0 || jumped) {
     entry.per_unit = sample;

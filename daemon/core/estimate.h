@@ -1,9 +1,9 @@
 // What commands are expected to take, learned from what they took.
 //
 // One estimate a key: time per block or byte and its spread, both moving averages. A measurement
-// that is off by more than a factor of two replaces the average at once, so that after any change
-// of a kernel's time the very next command is sized right; smaller ones are averaged in, so that
-// noise is not chased.
+// that is off by more than a factor of two replaces the average at once, and so does the second in
+// a row that is off by more than noise, so that after any change of a kernel's time no more than
+// two commands are sized wrong; smaller ones are averaged in, so that noise is not chased.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ class Estimates {
     std::int64_t before = 0;  // per unit, before the latest measurement
     std::uint64_t usual = 0;  // units of a command, averaged
     std::uint64_t samples = 0;
+    int off = 0;  // the latest measurement was beyond noise: above 1, below -1
   };
   static Duration Scale(std::int64_t per_unit, std::uint64_t units);
 

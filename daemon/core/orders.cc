@@ -31,6 +31,8 @@ void Scheduler::Core::Advance(Time now, std::vector<Action>& actions) {
 // Starts all that may be started now. Each round starts a command, ends a slice or leaves.
 void Scheduler::Core::Dispatch() {
   for (;;) {
+    // A job that only now has become the first of its queue may be late already.
+    while (!skip_at_.empty() && skip_at_.top() < now_) SkipLate(*sessions_[skip_at_.top_slot()]);
     if (has_current()) {
       if (reconsider_ && !ReconsiderCurrent()) continue;
       switch (StartNext()) {

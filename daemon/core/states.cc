@@ -293,7 +293,6 @@ void Scheduler::Core::Tick() {
     Refresh(*sessions_[cap_ends_.top_slot()]);
   }
   RefreshGroups();
-  while (!skip_at_.empty() && skip_at_.top() < now_) SkipLate(*sessions_[skip_at_.top_slot()]);
   if (ask_again_ <= now_) {
     ask_again_ = kNever;
     reconsider_ = true;

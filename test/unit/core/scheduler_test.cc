@@ -472,6 +472,22 @@ TEST(SchedulerTest, ALateJobIsSkippedIfItsOwnerWantsThat) {
   EXPECT_EQ(jobs[1].outcome, core::JobOutcome::kSkipped);
 }
 
+// Both are queued up at once; the second's first command would fit behind the first's last.
+TEST(SchedulerTest, AJobThatIsLateWhenItsTurnComesIsSkippedNotStarted) {
+  VirtualDriver driver(Under("round_robin"));
+  const SessionId a = driver.Open();
+  driver.Submit(a, Launches(milliseconds(10)));
+  driver.RunUntilIdle();  // how long a frame takes is known now
+  for (int i = 0; i < 2; ++i)
+    driver.Submit(a, Launches(milliseconds(10)), 0, milliseconds(15), true);
+  driver.RunUntilIdle();
+  const auto jobs = driver.JobsOf(a);  // in the order in which they ended
+  ASSERT_EQ(jobs.size(), 3u);
+  EXPECT_EQ(jobs[1].outcome, core::JobOutcome::kSkipped);
+  EXPECT_EQ(jobs[2].outcome, core::JobOutcome::kDone);
+  EXPECT_LT(jobs[2].id, jobs[1].id);
+}
+
 TEST(SchedulerTest, ALostDeviceFailsWhatWasInFlightAndKeepsWhatWaits) {
   VirtualDriver driver(Under("round_robin"));
   const SessionId a = driver.Open();

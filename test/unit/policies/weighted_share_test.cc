@@ -114,12 +114,22 @@ TEST(WeightedShareTest, SlicesAreShortEnoughForTheWindow) {
   EXPECT_EQ(stage.Ask().length, microseconds(300));  // 1.5 % of the window
 }
 
-TEST(WeightedShareTest, ASliceGoesOnUntilItsBudgetIsUsed) {
+TEST(WeightedShareTest, ASliceGoesOnWhileItsSessionIsOwedTime) {
   Stage stage = WeightedStage();
   const SessionId a = stage.Add(), b = stage.Add(100);
-  CurrentSlice slice{.session = a, .granted = kSlice, .used = kSlice / 2};
+  stage.Sleep(a);
+  stage.GiveLag(a, milliseconds(1));
+  stage.Wake(a);
+  const CurrentSlice slice{.session = a, .granted = kSlice, .used = kSlice / 2};
   EXPECT_EQ(stage.Ask(slice).kind, Decision::Kind::kKeep);
   stage.Sleep(a);
+  EXPECT_EQ(stage.Ask(slice).session, b);
+}
+
+TEST(WeightedShareTest, WhoIsOwedTimeNeedNotWaitForASliceThatHasHadItsDue) {
+  Stage stage = WeightedStage();
+  const SessionId a = stage.Add(), b = stage.Add(100);
+  const CurrentSlice slice{.session = a, .granted = kSlice, .used = kSlice / 2};
   EXPECT_EQ(stage.Ask(slice).session, b);
 }
 
