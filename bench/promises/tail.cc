@@ -17,8 +17,8 @@ constexpr int kFewTrainings[] = {1, 8};
 constexpr const char* kTrainingChains[] = {"kernels/orion_resnet50_32_fb1.csv",
                                            "kernels/orion_mobilenetv2_64_fb1.csv",
                                            "kernels/orion_bert_8_fb1.csv"};
-// Every training has met every kernel of its chain by then, BERT's 4,777 too, with an eighth of what
-// the highest load leaves.
+// Every training has met every kernel of its chain by then, BERT's 4,777 too, with an eighth of
+// what the highest load leaves.
 constexpr Duration kWarmUp = std::chrono::seconds(40);
 struct Model {
   const char *name, *chain;

@@ -84,6 +84,9 @@ Status NoDevice(const std::string& what) {
 // wrongly with large offsets, and compiles at the first launch what should be compiled at load.
 Status PrepareEnvironment(const std::string& cache_dir) {
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", /*overwrite=*/1);
+  // A worker stays on its processor. Left to the kernel two of them often share one, and a job
+  // takes twice its time until somebody moves them apart. Who runs other things there can say 0.
+  setenv("POCL_AFFINITY", "1", /*overwrite=*/0);
   if (cache_dir.empty()) return Status::Ok();
   std::error_code error;
   std::filesystem::create_directories(cache_dir, error);
