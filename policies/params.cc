@@ -116,11 +116,15 @@ Parameters::Parameters(std::span<const ParameterSpec> table) : table_(table) {
 Parameters Parameters::Parse(std::span<const ParameterSpec> table, const ParameterText& given,
                              std::vector<FieldError>& errors) {
   Parameters parameters(table);
+  bool listed = false;
   for (const auto& [name, text] : given) {
     std::size_t row = 0;
     while (row < table.size() && table[row].name != name) ++row;
     if (row == table.size()) {
-      errors.push_back({name, "there is no such parameter; there are: " + Names(table)});
+      // Once is enough for all that are unknown.
+      errors.push_back({name, listed ? "there is no such parameter"
+                                     : "there is no such parameter; there are: " + Names(table)});
+      listed = true;
       continue;
     }
     const ParameterSpec& spec = table[row];

@@ -39,7 +39,7 @@ std::vector<std::string> Honoured(Terminal& terminal) {
 
 std::string State(const admin::Session& session) {
   if (session.paused) return "paused";
-  if (session.at_cap) return "at its max";
+  if (session.at_cap) return LimitWords(session);
   if (session.jobs_running > 0) return "running";
   if (session.runnable || session.jobs_waiting > 0) return "waiting";
   return "no work";

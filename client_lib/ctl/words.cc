@@ -185,10 +185,14 @@ std::string Why(const Period& period, const admin::Policy& policy) {
                                                 : "is paid back what it was owed");
     }
   }
-  if (session.at_cap) reasons.push_back("at its max");
+  if (session.at_cap) reasons.push_back(LimitWords(session));
   std::string words;
   for (const std::string& reason : reasons) words += (words.empty() ? "" : "; ") + reason;
   return words;
+}
+
+std::string LimitWords(const admin::Session& session) {
+  return session.share.max < 1 ? "at its max" : "strict sessions keep the rest free";
 }
 
 }  // namespace gpusched::ctl

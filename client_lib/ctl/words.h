@@ -36,6 +36,8 @@ struct Period {
   bool whole = true;  // it was open from the beginning on
 };
 std::vector<Period> Compare(const admin::Snapshot& before, const admin::Snapshot& after);
+// What holds a session back that could run otherwise: its own max, or strict sessions' min.
+std::string LimitWords(const admin::Session& session);
 // Why what it got is not what it declared, in words; "" where it is.
 std::string Why(const Period& period, const admin::Policy& policy);
 

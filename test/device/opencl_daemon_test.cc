@@ -75,6 +75,8 @@ TEST_F(OpenClDaemon, TellsWhatTheCompilerSays) {
   EXPECT_THAT(broken, Refused(reason::kBuildFailed));
   EXPECT_THAT(broken.message(), HasSubstr(":2:"));
   EXPECT_THAT(broken.message(), HasSubstr("nothing"));
+  const Status reads = session.LoadModule({.source = "\n#include \"/etc/hostname\"\n"}).status();
+  EXPECT_THAT(reads.message(), HasSubstr("#include (line 2)"));
   const Module warned = Take(session.LoadModule(
       {.source = "#warning look here\nkernel void f(global int *x) { x[0] = 1; }"}));
   EXPECT_THAT(warned.build_log(), HasSubstr("look here"));

@@ -101,12 +101,22 @@ TEST(SourceScan, CountedLoopsRetriesAndWorkQueuesAreNoWaits) {
             "kernel void k(global int *f, int n) { while (n > 0) { add(f, n); n--; } }"));
 }
 
+TEST(SourceScan, ReadingFilesIsSeenHoweverItIsWritten) {
+  for (const char* line : {"#include \"other.cl\"", "# include </etc/passwd>", "%:include FILE",
+                           "#inc\\\nlude \"x\"", "#/**/include_next <x>", "#import \"x\""}) {
+    EXPECT_NE(Scan(std::string(line) + "\n").reads_file, "") << line;
+  }
+  for (const char* line : {"// #include \"x\"", "/* \n#include \"x\"\n */", "#define include x"}) {
+    EXPECT_EQ(Scan(std::string(line) + "\n").reads_file, "") << line;
+  }
+}
+
 TEST(SourceScan, WhatWouldUndoTheRenamingForbidsIt) {
   for (const char* line :
        {"#undef get_global_id", "# undef /* a */ get_local_size", "%:undef get_work_dim",
         "#ifdef get_group_id\n#endif", "#if defined(get_num_groups)\n#endif",
         "#define get_global_id(d) (get_global_id(d) + 1)", "#un\\\ndef get_global_size",
-        "#include \"other.cl\"", "#pragma push_macro(\"get_global_id\")",
+        "#pragma push_macro(\"get_global_id\")",
         "kernel void k(queue_t q) { enqueue_kernel(q, 0, n, ^{}); }",
         "void f() { __asm__(\"nop\"); }"}) {
     EXPECT_NE(Scan(std::string(line) + "\n").no_prelude, "") << line;

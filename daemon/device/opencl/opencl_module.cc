@@ -132,6 +132,10 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const 
                                  const std::string& cannot_cut) {
   if (source.empty()) return BadModule("the source is empty");
   const SourceScan scan = Scan(source);
+  if (!scan.reads_file.empty()) {
+    return BadModule("the source reads a file of the daemon's host, " + scan.reads_file +
+                     ": send one text with everything in it");
+  }
   std::string whole = cannot_cut.empty() ? scan.no_prelude : cannot_cut;
   OpenClModule module;
   Result<ProgramHandle> program = BuildEitherWay(context, device, source, whole);

@@ -339,9 +339,6 @@ std::string AtLine(const SourceToken& token) {
 // A directive that undoes a renaming, or to which it makes a difference.
 std::string Undone(const DirectiveLine& line) {
   const std::string& what = line[0].text;
-  if (what == "include") {
-    return "it includes a file, which is not seen before it is built" + AtLine(line[0]);
-  }
   const bool defines = what == "define";
   for (std::size_t at = 1; at < line.size() && !(defines && at > 1); ++at) {
     if (!Contains(RenamedFunctions(), line[at].text)) continue;
@@ -351,6 +348,16 @@ std::string Undone(const DirectiveLine& line) {
     return token.text == "push_macro" || token.text == "pop_macro";
   });
   return stacks ? "it saves or restores macros" + AtLine(line[0]) : "";
+}
+
+std::string ReadsFile(const SourceTokens& source) {
+  for (const DirectiveLine& line : source.directives) {
+    const std::string& what = line[0].text;
+    if (what == "include" || what == "include_next" || what == "import" || what == "embed") {
+      return "#" + what + AtLine(line[0]);
+    }
+  }
+  return "";
 }
 
 std::string NoPrelude(const SourceTokens& source) {
@@ -380,7 +387,7 @@ std::string NoPrelude(const SourceTokens& source) {
 
 SourceScan Scan(std::string_view source) {
   const SourceTokens tokens = Tokenize(source);
-  return {.no_prelude = NoPrelude(tokens), .waits = Waits(tokens)};
+  return {.reads_file = ReadsFile(tokens), .no_prelude = NoPrelude(tokens), .waits = Waits(tokens)};
 }
 
 }  // namespace gpusched::device

@@ -1,11 +1,14 @@
-// What in a source text forbids running its kernels in parts, read without compiling it.
+// What in a source text forbids building it, or running its kernels in parts, read without
+// compiling it.
 //
-// Two questions. Would the prelude's renaming be undone or seen? Then it must be left out, and
-// nothing of the module can be cut. Might a block of some kernel wait for another block? Groups of
-// one launch that run side by side may do so; in a chunk, the other may not have started. Told by
-// the loops: one that is not counted and that reads, in its condition or its body, what only others
-// can change (a volatile, an atomic that changes nothing). Retries of compare-and-exchange are no
-// such wait. In doubt a kernel runs whole, which is always right and only less polite.
+// A source must be whole: what it includes would be the daemon's files, and the compiler quotes
+// lines of them. Then two questions. Would the prelude's renaming be undone or seen? Then it must
+// be left out, and nothing of the module can be cut. Might a block of some kernel wait for another
+// block? Groups of one launch that run side by side may do so; in a chunk, the other may not have
+// started. Told by the loops: one that is not counted and that reads, in its condition or its body,
+// what only others can change (a volatile, an atomic that changes nothing). Retries of
+// compare-and-exchange are no such wait. In doubt a kernel runs whole, which is always right and
+// only less polite.
 #pragma once
 
 #include <map>
@@ -15,6 +18,8 @@
 namespace gpusched::device {
 
 struct SourceScan {
+  // Where it reads a file of the daemon's host; "" if nowhere.
+  std::string reads_file;
   // Why the prelude cannot go in front of this source; "" if it can.
   std::string no_prelude;
   // Functions, kernels or not, that may wait for other blocks, and why in words.

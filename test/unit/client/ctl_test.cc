@@ -98,6 +98,9 @@ TEST(Why, StatesComeFirst) {
   admin::Session capped = Open(1, {.weight = 70, .max = 0.7});
   capped.at_cap = true;
   EXPECT_EQ(WhyOf(capped, 700ms, 690ms), "at its max");
+  admin::Session beside = Open(1, {.weight = 70});
+  beside.at_cap = true;
+  EXPECT_EQ(WhyOf(beside, 700ms, 690ms), "strict sessions keep the rest free");
 }
 
 TEST(Why, DebtsAreTold) {
