@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "device/opencl/source_scan.h"
 #include "device/opencl/source_tokens.h"
@@ -36,6 +37,19 @@ TEST(SourceTokens, TakesAnything) {
   for (const char* source :
        {"", "\\", "/*", "\"", "'\\", "#", "\\\r\n#", "((((", "}}}{", "#define"})
     EXPECT_EQ(Scan(source).waits.size(), 0u) << source;
+}
+
+// Each is an inclusion to the compiler.
+TEST(SourceScan, FindsInclusionsHoweverWritten) {
+  using namespace std::string_view_literals;
+  for (const std::string_view source :
+       {"#include \"a\""sv, "#inc\\ \t\nlude \"a\""sv, "#inc?\?/\nlude \"a\""sv,
+        "%\\\n:include <a>"sv, "/* *\\\n/\n#include \"a\"\n/* */"sv,
+        "/\\\n/ /*\n#include \"a\"\n"sv, "// x\r#include \"a\""sv, "\0#include \"a\""sv,
+        "\xef\xbb\xbf#include \"a\""sv}) {
+    EXPECT_THAT(Scan(source).reads_file, HasSubstr("include")) << source;
+  }
+  EXPECT_EQ(Scan("// x \\ \n#include \"a\"\n").reads_file, "");
 }
 
 TEST(SourceScan, FindsWaitsForOtherBlocks) {

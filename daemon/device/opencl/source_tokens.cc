@@ -1,6 +1,7 @@
 // One pass over the characters; it accepts anything and never fails.
 #include "device/opencl/source_tokens.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace gpusched::device {
@@ -10,9 +11,45 @@ bool StartsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || 
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 bool ContinuesName(char c) { return StartsName(c) || IsDigit(c); }
 
+// What compilers skip; of other alphabets they skip some, and nothing here depends on the rest.
+bool IsBlank(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isspace(byte) || byte == 0 || byte >= 0x80;
+}
+
+// Length of a line's end, or 0.
+std::size_t LineEndAt(std::string_view source, std::size_t at) {
+  const std::string_view rest = source.substr(std::min(at, source.size()));
+  if (rest.starts_with("\r\n")) return 2;
+  return rest.starts_with('\r') || rest.starts_with('\n') ? 1 : 0;
+}
+
+// Length of what joins the line with the next, or 0: a backslash or its trigraph, white space that
+// compilers overlook, and the line's end.
+std::size_t JointAt(std::string_view source, std::size_t at) {
+  const std::string_view rest = source.substr(at);
+  const std::size_t sign = rest.starts_with('\\') ? 1 : rest.starts_with("?\?/") ? 3 : 0;
+  if (sign == 0) return 0;
+  const std::size_t end = std::min(rest.find_first_not_of(" \t\v\f", sign), rest.size());
+  const std::size_t line_end = LineEndAt(rest, end);
+  return line_end != 0 ? end + line_end : 0;
+}
+
 class Tokenizer {
  public:
-  explicit Tokenizer(std::string_view source) : source_(source) {}
+  explicit Tokenizer(std::string_view source) {
+    for (std::size_t at = 0; at < source.size();) {
+      if (const std::size_t joint = JointAt(source, at); joint != 0) {
+        joints_.push_back(source_.size());
+        at += joint;
+      } else if (const std::size_t line_end = LineEndAt(source, at); line_end != 0) {
+        source_ += '\n';
+        at += line_end;
+      } else {
+        source_ += source[at++];
+      }
+    }
+  }
 
   SourceTokens Run() {
     while (at_ < source_.size()) Step();
@@ -26,18 +63,16 @@ class Tokenizer {
   }
 
   void Step() {
+    for (; joint_ < joints_.size() && joints_[joint_] <= at_; ++joint_) ++line_;
     const char c = Peek();
-    if (SkipSplice()) return;
     if (c == '\n') {
       EndLine();
       ++line_;
       ++at_;
-    } else if (std::isspace(static_cast<unsigned char>(c))) {
+    } else if (IsBlank(c)) {
       ++at_;
     } else if (c == '/' && Peek(1) == '/') {
-      while (at_ < source_.size() && Peek() != '\n') {
-        if (!SkipSplice()) ++at_;
-      }
+      while (at_ < source_.size() && Peek() != '\n') ++at_;
     } else if (c == '/' && Peek(1) == '*') {
       SkipComment();
     } else if (c == '"' || c == '\'') {
@@ -55,20 +90,9 @@ class Tokenizer {
     }
   }
 
-  // A backslash at the end of a line: the next line goes on with this one.
-  bool SkipSplice() {
-    if (Peek() != '\\') return false;
-    std::size_t length = 1;
-    if (Peek(length) == '\r') ++length;
-    if (Peek(length) != '\n') return false;
-    at_ += length + 1;
-    ++line_;
-    return true;
-  }
-
   // '#' or its digraph or trigraph.
   bool BeginsDirective() {
-    const std::string_view rest = source_.substr(at_);
+    const std::string_view rest = std::string_view(source_).substr(at_);
     for (const std::string_view sign : {"#", "%:", "?\?="}) {
       if (!rest.starts_with(sign)) continue;
       at_ += sign.size();
@@ -89,7 +113,6 @@ class Tokenizer {
   void SkipLiteral(char quote) {
     ++at_;
     while (at_ < source_.size() && Peek() != quote && Peek() != '\n') {
-      if (SkipSplice()) continue;
       at_ += Peek() == '\\' ? 2 : 1;
     }
     if (Peek() == quote) ++at_;
@@ -99,11 +122,7 @@ class Tokenizer {
   template <typename Continues>
   std::string Take(Continues continues) {
     std::string word;
-    while (at_ < source_.size()) {
-      if (SkipSplice()) continue;
-      if (!continues(Peek())) break;
-      word += source_[at_++];
-    }
+    while (at_ < source_.size() && continues(Peek())) word += source_[at_++];
     return word;
   }
 
@@ -119,7 +138,9 @@ class Tokenizer {
     line_is_fresh_ = true;
   }
 
-  const std::string_view source_;
+  std::string source_;               // lines end with '\n'; those that go on are joined
+  std::vector<std::size_t> joints_;  // where
+  std::size_t joint_ = 0;            // the first that is not behind `at_`
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
   bool line_is_fresh_ = true;  // only white space and comments so far
