@@ -154,16 +154,22 @@ TEST_F(OpenCl, ABufferArgumentMayBeginInside) {
 TEST_F(OpenCl, ManyDifferentOffsetsKeepNothingForGood) {
   const std::uint64_t aligned = device_->info().offset_alignment;
   constexpr int kOffsets = 1'000;
-  Load("kernel void put(global int *x, int value) { x[0] = value; }\n");
-  ASSERT_TRUE(orders_->Allocate(kSession, 1, kOffsets * aligned).ok());
+  Load(
+      "kernel void put(global int *x, global int *y, int value) { x[0] = value; y[0] = -value; "
+      "}\n");
+  ASSERT_TRUE(orders_->Allocate(kSession, 1, 2 * kOffsets * aligned).ok());
   Ticket last{};
   for (int i = 0; i < kOffsets; ++i) {
-    last = orders_->Start({orders_->Launch(
-        kSession, 1, 0, {}, {}, {BufferArgument{.buffer = 1, .offset = i * aligned}, Value(i)})});
+    // The first begins where the buffer does, so it is between two arguments that others are
+    // forgotten.
+    const BufferArgument x{.buffer = 1, .offset = i * aligned};
+    const BufferArgument y{.buffer = 1, .offset = (kOffsets + i) * aligned};
+    last = orders_->Start({orders_->Launch(kSession, 1, 0, {}, {}, {x, y, Value(i)})});
   }
   ASSERT_EQ(sink_.Finished(last).outcome, Completion::Outcome::kDone);
-  for (int i : {0, 1, 255, 256, 257, 999}) {
+  for (int i : {0, 1, 127, 128, 129, 255, 256, 257, 999}) {
     EXPECT_EQ(orders_->Read<int>(kSession, 1, 1, i * aligned), std::vector<int>{i});
+    EXPECT_EQ(orders_->Read<int>(kSession, 1, 1, (kOffsets + i) * aligned), std::vector<int>{-i});
   }
 }
 

@@ -137,6 +137,7 @@ void OpenClDevice::Start(Ticket ticket, const Command& command) {
   started.before = DeviceNow();
   started.error =
       std::visit([&](const auto& what) { return Enqueue(what, started.event); }, command.what);
+  forgotten_parts_.clear();  // what was enqueued keeps its own
   if (started.event) clFlush(opened_.queue.get());
   started.after = DeviceNow();
   waiter_.Append(std::move(started));
@@ -202,8 +203,9 @@ Result<cl_mem> OpenClDevice::Part(Buffer& buffer, std::uint64_t offset) {
   }
   const auto found = buffer.parts.find(offset);
   if (found != buffer.parts.end()) return found->second.get();
-  // Commands that use a part keep it themselves.
-  if (buffer.parts.size() >= kMostParts) buffer.parts.clear();
+  if (buffer.parts.size() >= kMostParts) {
+    forgotten_parts_.push_back(std::exchange(buffer.parts, {}));
+  }
   const cl_buffer_region region{offset, buffer.bytes - offset};
   cl_int error = CL_SUCCESS;
   MemoryHandle part(

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "device/device.h"
 #include "device/opencl/arena.h"
@@ -44,11 +45,12 @@ class OpenClDevice final : public Device {
   void Start(Ticket, const Command&) override;
 
  private:
+  using Parts = std::unordered_map<std::uint64_t, MemoryHandle>;
   struct Buffer {
     std::uint64_t bytes = 0;
     MemoryHandle memory;  // owns its mapping through a destructor callback
     // By offset, for arguments that begin inside; the executor's own.
-    std::unordered_map<std::uint64_t, MemoryHandle> parts;
+    Parts parts;
   };
   struct Session {
     std::shared_ptr<Arena> arena;
@@ -79,6 +81,9 @@ class OpenClDevice final : public Device {
 
   const OpenedOpenCl opened_;
   CompletionSink& sink_;
+  // Forgotten while a launch is made, whose arguments may be among them: one that is set holds
+  // nothing. The executor's own.
+  std::vector<Parts> forgotten_parts_;
 
   // Guards the tables between the executor's calls and the preparing threads.
   std::mutex mutex_;
