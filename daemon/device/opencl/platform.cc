@@ -3,6 +3,7 @@
 #include "device/opencl/platform.h"
 
 #include <CL/cl.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,13 +81,23 @@ Status NoDevice(const std::string& what) {
           "--device=virtual");
 }
 
+// PoCL puts worker n on processor n: it ends the process where a container keeps that one from us,
+// and takes it all the same where whoever started us left us others.
+bool HasEveryProcessor() {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  return sched_getaffinity(0, sizeof mine, &mine) == 0 &&
+         CPU_COUNT(&mine) == sysconf(_SC_NPROCESSORS_ONLN) &&
+         CPU_ISSET(CPU_COUNT(&mine) - 1, &mine);
+}
+
 // Before the first OpenCL call. With work-group specialisation PoCL builds variants that compute
 // wrongly with large offsets, and compiles at the first launch what should be compiled at load.
 Status PrepareEnvironment(const std::string& cache_dir) {
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", /*overwrite=*/1);
   // A worker stays on its processor. Left to the kernel two of them often share one, and a job
   // takes twice its time until somebody moves them apart. Who runs other things there can say 0.
-  setenv("POCL_AFFINITY", "1", /*overwrite=*/0);
+  if (HasEveryProcessor()) setenv("POCL_AFFINITY", "1", /*overwrite=*/0);
   if (cache_dir.empty()) return Status::Ok();
   std::error_code error;
   std::filesystem::create_directories(cache_dir, error);
