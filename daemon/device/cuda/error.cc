@@ -36,6 +36,7 @@ std::string CudaErrorName(cudaError_t error) {
 bool IsSticky(cudaError_t error) {
   switch (static_cast<int>(error)) {
     case 226:  // a contained fault: the process must go all the same
+    case cudaErrorAssert:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorHardwareStackError:
@@ -43,7 +44,8 @@ bool IsSticky(cudaError_t error) {
     case cudaErrorMisalignedAddress:
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
-    case cudaErrorLaunchFailure: return true;
+    case cudaErrorLaunchFailure:
+    case 721: return true;  // tensor memory leaked; older toolkits have no name for it
     default: return false;
   }
 }

@@ -121,6 +121,7 @@ LaunchTally Launched() {
 
 bool IsSticky(cudaError_t error) {
   switch (static_cast<int>(error)) {
+    case cudaErrorAssert:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorHardwareStackError:
