@@ -84,7 +84,14 @@ int Main(const std::string& daemon_binary, const std::string& ptx, std::uint32_t
     const std::pair<double, double> now{ChargedMs(sessions, *large), ChargedMs(sessions, *small)};
     const double got_large = now.first - before.first, got_small = now.second - before.second;
     before = now;
-    if (second == 0 || got_large + got_small <= 0) continue;  // the first has the opening in it
+    if (second == 0) continue;  // it has the opening in it
+    for (const auto* worker : {&large, &small}) {
+      if (const Status status = (*worker)->load->status(); !status.ok()) Fail(status);
+    }
+    if (got_large + got_small <= 0) {
+      std::fprintf(stderr, "shares: a second in which nobody was charged\n");
+      return 1;
+    }
     worst = std::max(worst, std::abs(100 * got_large / (got_large + got_small) - 70));
   }
   Print("shares of 70 and 30, worst second", worst, "points");

@@ -234,6 +234,8 @@ Result<Measurement> MeasureForeignKernels(Length length) {
       if (!again.ok() || *ours != *again) {
         ++different;
         remark += foreign.path + ": another verdict than straight\n";
+      } else {
+        remark += foreign.path + ": another verdict than straight at first, the same again\n";
       }
     }
     ++files;
