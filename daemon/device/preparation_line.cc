@@ -1,16 +1,51 @@
 // The preparing threads: each takes the first task of a lane that nobody works in.
 #include "device/preparation_line.h"
 
+#include <cstddef>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 namespace gpusched::device {
+namespace {
+
+// PoCL overflows the usual 8 MiB at some 10,000 operations in a row. What is never touched takes no
+// memory.
+constexpr std::size_t kCompilersStack = std::size_t{512} << 20;
+
+void* Enter(void* entry) {
+  const std::unique_ptr<PreparationLine::Task> task(static_cast<PreparationLine::Task*>(entry));
+  (*task)();
+  return nullptr;
+}
+
+// std::thread has no say in the size of its stack. Zero: the usual one.
+pthread_t StartThread(std::size_t stack_bytes, PreparationLine::Task task) {
+  auto entry = std::make_unique<PreparationLine::Task>(std::move(task));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (stack_bytes != 0) pthread_attr_setstacksize(&attributes, stack_bytes);
+  pthread_t thread{};
+  int error = pthread_create(&thread, &attributes, Enter, entry.get());
+  pthread_attr_destroy(&attributes);
+  // Where a limit on address space forbids it, the usual one has to do.
+  if (error != 0 && stack_bytes != 0) {
+    error = pthread_create(&thread, nullptr, Enter, entry.get());
+  }
+  if (error != 0) throw std::system_error(error, std::generic_category(), "pthread_create");
+  entry.release();  // the thread's
+  return thread;
+}
+
+}  // namespace
 
 PreparationLine::PreparationLine(bool has_slow, Task at_start) : has_slow_(has_slow) {
   const auto start = [&](Pace pace) {
-    threads_.emplace_back([this, pace, at_start] {
+    const std::size_t stack = pace == Pace::kSlow ? kCompilersStack : 0;
+    threads_.push_back(StartThread(stack, [this, pace, at_start] {
       if (at_start) at_start();
       Run(pace);
-    });
+    }));
   };
   start(Pace::kQuick);
   if (has_slow) start(Pace::kSlow);
@@ -22,7 +57,7 @@ PreparationLine::~PreparationLine() {
     closing_ = true;
   }
   changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
 }
 
 void PreparationLine::Append(SessionId session, Pace pace, Task task) {

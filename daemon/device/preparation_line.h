@@ -1,8 +1,11 @@
 // Carries out preparations off the executor's time, those of one session in order.
 //
 // Quick ones (tables, memory) have a thread of their own, so that nobody waits for another
-// session's compiler; slow ones have another, if the device has any.
+// session's compiler; slow ones have another, if the device has any. It has a large stack:
+// compilers recurse as deep as the expressions they are given.
 #pragma once
+
+#include <pthread.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -10,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -62,7 +64,7 @@ class PreparationLine {
   std::deque<Lanes::iterator> ready_quick_, ready_slow_;
   bool closing_ = false;
   const bool has_slow_;
-  std::vector<std::thread> threads_;
+  std::vector<pthread_t> threads_;
 };
 
 }  // namespace gpusched::device

@@ -45,6 +45,22 @@ TEST(PreparationLine, QuickTasksOfOthersDoNotWaitForASlowOne) {
   EXPECT_EQ(own_done.wait_for(kDeadline), std::future_status::ready);
 }
 
+// Takes about a KiB of stack each time it calls itself.
+int Recurse(int depth) {
+  volatile char frame[1'024];
+  frame[0] = static_cast<char>(depth);
+  if (depth == 0) return 0;
+  const int below = Recurse(depth - 1);
+  return below + (frame[0] != 0 ? 1 : 0);
+}
+
+TEST(PreparationLine, ACompilerMayRecurseDeeply) {
+  PreparationLine line(/*has_slow=*/true);
+  std::promise<int> done;
+  line.Append(kOne, Pace::kSlow, [&] { done.set_value(Recurse(64 * 1'024)); });
+  EXPECT_GT(done.get_future().get(), 0);
+}
+
 TEST(PreparationLine, WithoutASlowThreadEverythingIsCarriedOutAllTheSame) {
   int done = 0;
   {
