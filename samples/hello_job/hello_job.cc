@@ -22,6 +22,13 @@ __kernel void saxpy(float a, __global const float* x, __global float* y, uint n)
 }
 )";
 
+constexpr char kCuda[] = R"(
+extern "C" __global__ void saxpy(float a, const float* x, float* y, unsigned n) {
+  size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+)";
+
 // The virtual device computes nothing: it keeps bytes and takes time, here 4,096 blocks of 0.5 us.
 constexpr char kVirtual[] = "kernel saxpy time_per_block=500ns parameters=f32,buffer,buffer,u32\n";
 
@@ -71,7 +78,8 @@ int Run(const std::string& endpoint, const std::string& device) {
 
   // The device picks the image that suits it.
   const auto module =
-      Take(session.LoadModule({.source = kSaxpy, .virtual_text = kVirtual}), "load module");
+      Take(session.LoadModule({.source = kSaxpy, .cuda_source = kCuda, .virtual_text = kVirtual}),
+           "load module");
   const bool computes = info.backend != "virtual";
 
   const float a = 2.5f;
