@@ -323,9 +323,12 @@ Status Stream::Drain(Deadline deadline) {
   {
     Exchange::Lock lock = exchange_.Enter();
     if (!ended_.ok()) return ended_;
-    v1::ClientMessage message;
-    message.mutable_goodbye();
-    if (Status status = exchange_.Send(message); !status.ok()) return status;
+    if (!said_goodbye_) {
+      said_goodbye_ = true;
+      v1::ClientMessage message;
+      message.mutable_goodbye();
+      if (Status status = exchange_.Send(message); !status.ok()) return status;
+    }
     if (!exchange_.Await(lock, over_, deadline)) {
       return Status(
           StatusCode::kDeadlineExceeded, reason::kWaitTimedOut,
@@ -343,7 +346,8 @@ void Stream::Close(bool patiently) {
   {
     Exchange::Lock lock = exchange_.Enter();
     closing_ = true;
-    if (!over_.done()) {
+    // After a goodbye the daemon takes a closed stream for patience.
+    if (!over_.done() && !said_goodbye_) {
       exchange_.HalfClose();
       const Clock::duration limit =
           patiently ? Clock::duration(kCloseLimit) : Clock::duration(kLeaveLimit);

@@ -135,7 +135,8 @@ class Stream : public std::enable_shared_from_this<Stream>, private Exchange::Re
   Status ended_;     // why; OK while it lives
   Status farewell_;  // what the daemon said last
   bool farewell_said_ = false;
-  bool closing_ = false;  // by our own wish
+  bool closing_ = false;       // by our own wish
+  bool said_goodbye_ = false;  // by Drain
   DeclaredShare share_;
   Credits credits_;
   std::deque<Claim*> claims_;  // first come, first served

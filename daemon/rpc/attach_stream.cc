@@ -108,7 +108,6 @@ Status AttachStream::TakeFrame() {
   if (!Parse()) return Malformed("the frame is no gpusched.v1.ClientFrame");
   frame.received = executor::Now();
   for (v1::ClientMessage& message : *host_.scratch.mutable_messages()) {
-    if (said_goodbye_) return Malformed("a message after Goodbye");
     const bool hello = message.has_hello();
     if (hello == said_hello_) {
       if (hello) return Malformed("a second Hello; a session says it once");
@@ -121,7 +120,8 @@ Status AttachStream::TakeFrame() {
                         " of the protocol, this daemon version " +
                         std::to_string(kProtocolVersion) + "; update the older of them");
     }
-    said_goodbye_ = message.has_goodbye();
+    // What comes after it is the session's to refuse: it may cancel and free until it is over.
+    said_goodbye_ = said_goodbye_ || message.has_goodbye();
     Status fault = Decode(message, frame.messages.emplace_back());
     if (fault.ok() && hello) fault = TakeHello();
     if (!fault.ok()) {

@@ -1,5 +1,6 @@
 // Jobs through the daemon: results, order, cancelling, templates, deadlines, windows.
 #include <numeric>
+#include <optional>
 
 #include "fixture.h"
 
@@ -165,6 +166,35 @@ TEST_F(Jobs, AFreedBufferLivesUntilItsLastJob) {
   EXPECT_EQ(Take(job.Wait(kSoon)).outcome, Outcome::kDone);
   EXPECT_THAT(out, testing::Each(9));
   EXPECT_TRUE(Eventually([&] { return Take(admin_->Sessions()).at(0).memory_bytes == 0; }));
+}
+
+TEST_F(Jobs, ASessionThatDrainsMayStillFreeCancelAndDrainAgain) {
+  Start();
+  Session session = Open();
+  const Module module = Load(session);
+  std::optional<Buffer> unused = Take(session.Allocate(64));
+  Submission first = Take(session.Submit(Job().Launch(module.kernel("whole"), {200}, {1})));
+  Submission second = Take(session.Submit(Job().Launch(module.kernel("whole"), {200}, {1})));
+  EXPECT_THAT(session.Drain(1ms), Refused(reason::kWaitTimedOut));
+  unused.reset();
+  EXPECT_TRUE(second.Cancel().ok());
+  EXPECT_THAT(session.Allocate(64).status(), Refused(reason::kSessionClosed));
+  EXPECT_TRUE(session.Drain(kSoon).ok());
+  EXPECT_EQ(Take(first.Wait(kSoon)).outcome, Outcome::kDone);
+  EXPECT_EQ(Take(second.Wait(kSoon)).outcome, Outcome::kCancelled);
+}
+
+TEST_F(Jobs, ClosingASessionThatDrainsCancelsTheRest) {
+  Start();
+  Session session = Open();
+  const Module module = Load(session);
+  std::vector<Submission> jobs;
+  for (int i = 0; i < 100; ++i) {
+    jobs.push_back(Take(session.Submit(Job().Launch(module.kernel("whole"), {100}, {1}))));
+  }
+  EXPECT_THAT(session.Drain(1ms), Refused(reason::kWaitTimedOut));
+  EXPECT_TRUE(session.Close().ok());
+  EXPECT_THAT(jobs.back().Wait(kSoon).status(), Refused(reason::kSessionClosed));
 }
 
 TEST_F(Jobs, DrainFinishesWhatWasSubmitted) {
