@@ -47,11 +47,18 @@ PreparationLine::PreparationLine(bool has_slow, Task at_start) : has_slow_(has_s
       Run(pace);
     }));
   };
-  start(Pace::kQuick);
-  if (has_slow) start(Pace::kSlow);
+  try {
+    start(Pace::kQuick);
+    if (has_slow) start(Pace::kSlow);
+  } catch (...) {  // no thread to spare: one that runs may not outlive this
+    Close();
+    throw;
+  }
 }
 
-PreparationLine::~PreparationLine() {
+PreparationLine::~PreparationLine() { Close(); }
+
+void PreparationLine::Close() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;

@@ -55,6 +55,7 @@ class PreparationLine {
     return pace == Pace::kQuick ? ready_quick_ : ready_slow_;
   }
   void Run(Pace);
+  void Close();
 
   // Guards all below, between the executor, which appends, and the threads, which take.
   std::mutex mutex_;
