@@ -1,7 +1,8 @@
 // The thread that waits for a device's events, blocked, and reports completions in start order.
 //
 // Every wake-up takes a processor from whatever computes on it. Where short commands follow each
-// other, one wait serves several: none is reported later than it would be by more than kPatience.
+// other, one wait serves several: while they take what is expected, none is reported later than it
+// would be by more than kPatience.
 #pragma once
 
 #include <condition_variable>
