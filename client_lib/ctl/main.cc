@@ -61,7 +61,14 @@ void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
   set->add_option("policy", options.words, "KIND key=value...; without KIND, the one in force")
       ->required();
   set->add_option("--for", options.for_time, "Only for so long; then what was before comes back")
-      ->check(kDuration);
+      ->check(kDuration)
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            return *ParseDuration(text) > admin::Duration(0)
+                       ? ""
+                       : "for no time: leave it out to keep it";
+          },
+          ""));
   set->add_option("--etag", options.etag, "Only if this is still in force (policy get shows it)");
   set->callback([&] {
     command = [&](Terminal& terminal) {

@@ -211,7 +211,9 @@ int Main(int argc, char** argv) {
   SwarmOptions swarm_options;
   CLI::App* swarm = app.add_subcommand("swarm", "random histories under the checker");
   swarm->add_option("--seed", swarm_options.seed, "the first")->capture_default_str();
-  swarm->add_option("--seeds", swarm_options.seeds, "how many")->capture_default_str();
+  swarm->add_option("--seeds", swarm_options.seeds, "how many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000'000));
   swarm->add_flag("--verbose", swarm_options.verbose, "a line for every seed");
   CLI11_PARSE(app, argc, argv);
   if (swarm->parsed()) return RunSwarm(swarm_options);
