@@ -46,6 +46,7 @@ TEST(SourceScan, FindsInclusionsHoweverWritten) {
        {"#include \"a\""sv, "#inc\\ \t\nlude \"a\""sv, "#inc?\?/\nlude \"a\""sv,
         "%\\\n:include <a>"sv, "/* *\\\n/\n#include \"a\"\n/* */"sv,
         "/\\\n/ /*\n#include \"a\"\n"sv, "// x\r#include \"a\""sv, "\0#include \"a\""sv,
+        "constant char s[] = \"?\?/\"/*\";\n#include <a>\n//*/"sv,
         "\xef\xbb\xbf#include \"a\""sv}) {
     EXPECT_THAT(Scan(source).reads_file, HasSubstr("include")) << source;
   }
@@ -113,6 +114,19 @@ TEST(SourceScan, CountedLoopsRetriesAndWorkQueuesAreNoWaits) {
   EXPECT_FALSE(
       Waits("void add(volatile global int *p, int x) { atomic_add(p, x); }\n"
             "kernel void k(global int *f, int n) { while (n > 0) { add(f, n); n--; } }"));
+}
+
+TEST(SourceScan, AKernelThatTheTextDoesNotNameMayBeAnyThatWaits) {
+  const std::string waits = "(global int *f) { while (atomic_add(f, 0) == 0) {} }\n";
+  for (const std::string& source : {"#define NAME made\nkernel void NAME" + waits,
+                                    "#define K(n) kernel void n##_made\nK(just)" + waits,
+                                    "#define K(n) kernel void n" + waits + "K(made)\n"}) {
+    const SourceScan scan = Scan(source + "kernel void plain(global int *f) { f[0] = 1; }\n");
+    EXPECT_NE(scan.WaitOf("made"), "") << source;
+    EXPECT_EQ(scan.WaitOf("plain"), "") << source;
+  }
+  EXPECT_EQ(Scan("#define NAME made\nkernel void NAME(global int *f) { f[0] = 1; }").WaitOf("made"),
+            "");
 }
 
 TEST(SourceScan, ReadingFilesIsSeenHoweverItIsWritten) {

@@ -156,8 +156,7 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const 
     }
     KernelInfo& info = signature->info;
     info.name = named.name;
-    const auto waits = scan.waits.find(named.name);
-    info.whole_reason = waits != scan.waits.end() && whole.empty() ? waits->second : whole;
+    info.whole_reason = whole.empty() ? scan.WaitOf(named.name) : whole;
     info.cuttable = info.whole_reason.empty();
     module.info.kernels.push_back(std::move(info));
     module.kernels.push_back(std::move(named.kernel));

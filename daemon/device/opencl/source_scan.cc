@@ -387,7 +387,17 @@ std::string NoPrelude(const SourceTokens& source) {
 
 SourceScan Scan(std::string_view source) {
   const SourceTokens tokens = Tokenize(source);
-  return {.reads_file = ReadsFile(tokens), .no_prelude = NoPrelude(tokens), .waits = Waits(tokens)};
+  SourceScan scan{.reads_file = ReadsFile(tokens),
+                  .no_prelude = NoPrelude(tokens),
+                  .waits = Waits(tokens),
+                  .functions = {}};
+  for (const Piece& function : Functions(tokens.code)) scan.functions.insert(function.name);
+  return scan;
+}
+
+std::string SourceScan::WaitOf(const std::string& name) const {
+  if (const auto found = waits.find(name); found != waits.end()) return found->second;
+  return functions.contains(name) || waits.empty() ? "" : waits.begin()->second;
 }
 
 }  // namespace gpusched::device

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,12 @@ struct SourceScan {
   std::string no_prelude;
   // Functions, kernels or not, that may wait for other blocks, and why in words.
   std::map<std::string, std::string> waits;
+  // All functions under the names that stand in the text.
+  std::set<std::string> functions;
+
+  // Why kernel `name` may wait; "" if it does not. One whose name is not in the text, as a macro or
+  // the compiler made it (PoCL calls `step` `_cl_step`), may be any of them.
+  std::string WaitOf(const std::string& name) const;
 };
 
 SourceScan Scan(std::string_view source);

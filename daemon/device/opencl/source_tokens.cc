@@ -45,6 +45,9 @@ class Tokenizer {
       } else if (const std::size_t line_end = LineEndAt(source, at); line_end != 0) {
         source_ += '\n';
         at += line_end;
+      } else if (source.substr(at).starts_with("?\?/")) {
+        source_ += '\\';  // OpenCL C has trigraphs: in a literal it guards a quote
+        at += 3;
       } else {
         source_ += source[at++];
       }
