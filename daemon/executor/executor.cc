@@ -101,6 +101,12 @@ void Executor::Handle(Item& item) {
         } else if constexpr (std::is_same_v<What, device::Lost>) {
           telemetry::Error(what.why.message());
           desk_.Tell(core::DeviceLost{what.why});
+          // What the device had has been answered; what waits must not wait for ever.
+          for (const auto& session : sessions_) {
+            if (session == nullptr) continue;
+            session->Close(what.why);
+            CountWork(*session);
+          }
         } else if constexpr (std::is_same_v<What, device::Restored>) {
           desk_.Tell(core::DeviceRestored{});
         } else {

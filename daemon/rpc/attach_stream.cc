@@ -18,8 +18,10 @@ namespace {
 constexpr std::chrono::seconds kUnreadTime(10);
 
 // Nobody wants the results of a session that was killed, broke a rule or hung up; those of one that
-// said goodbye, or that finished because the daemon stops, are still to be read.
-bool DropsResults(const Status& why) { return !why.ok() && why.reason() != reason::kDraining; }
+// said goodbye, or that finished because the daemon stops or lost the device, are still to be read.
+bool DropsResults(const Status& why) {
+  return !why.ok() && why.reason() != reason::kDraining && why.reason() != reason::kDeviceLost;
+}
 
 Status Malformed(std::string message) {
   return Status(StatusCode::kInvalidArgument, reason::kMalformedFrame, std::move(message));

@@ -117,6 +117,9 @@ TEST_F(CudaDaemon, AFaultIsToldToItsSessionAndTheOtherDeviceWorksOn) {
   EXPECT_THAT(lost, Refused(reason::kDeviceLost));
   EXPECT_THAT(lost.message(), HasSubstr("cudaErrorIllegalAddress (700)"));
   EXPECT_THAT(lost.message(), HasSubstr("kernel 'wild' of session"));
+  // What comes later is answered, too.
+  EXPECT_THAT(Outcome(wild, Job().Launch(bad.kernel("wild"), {1}, {1})),
+              Refused(reason::kDeviceLost));
   EXPECT_THAT(client_->OpenSession({.device = "0"}).status(), Refused(reason::kDeviceLost));
   const Module good = Take(calm.LoadModule({.ptx = text}));
   const Buffer out = Take(calm.Allocate(4'096));
