@@ -10,7 +10,6 @@
 namespace gpusched::bench {
 namespace {
 
-constexpr const char* kSameSetting = "POCL_WORK_GROUP_SPECIALIZATION=0";
 // Rounds a microsecond are read off a launch of this length.
 constexpr milliseconds kRuler{2};
 constexpr int kOutstanding = 2;
@@ -46,7 +45,7 @@ Result<Measurement> MeasureChain(Length length) {
     if (auto lacks = LacksOpenCl(stage.status())) return Measurement{{}, *lacks, {}};
     return stage.status();
   }
-  Result<std::unique_ptr<Straight>> straight = Straight::Start({kSameSetting});
+  Result<std::unique_ptr<Straight>> straight = Straight::Start(SettingsOfTheDaemon());
   if (!straight.ok()) return straight.status();
   const Result<Spin> ruler = (*straight)->Calibrate(kChainBlocks, kRuler);
   if (!ruler.ok()) return ruler.status();

@@ -53,7 +53,7 @@ Result<Measurement> MeasureCuttingCost(Length length) {
     if (auto lacks = LacksOpenCl(stage.status())) return Measurement{{}, *lacks, {}};
     return stage.status();
   }
-  Result<std::unique_ptr<Straight>> straight = Straight::Start({kSameSetting});
+  Result<std::unique_ptr<Straight>> straight = Straight::Start(SettingsOfTheDaemon());
   if (!straight.ok()) return straight.status();
   const Result<Spin> spin = (*straight)->Calibrate(kBlocks, kKernel);
   if (!spin.ok()) return spin.status();

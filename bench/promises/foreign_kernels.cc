@@ -249,6 +249,10 @@ Result<Measurement> MeasureForeignKernels(Length length) {
   return Measurement{
       .figures = {AtLeast("files compared", files, "", kFiles - 1),
                   AtMost("files with another verdict", different, "", 0),
+                  AtLeast("tests that pass",
+                          100 * static_cast<double>(tally.passed) /
+                              static_cast<double>(std::max<std::uint64_t>(1, tally.tests)),
+                          "%", 50),
                   AtLeast("tests of kernels that can be cut",
                           100 * static_cast<double>(tally.can_be_cut) /
                               static_cast<double>(std::max<std::uint64_t>(1, tally.tests)),

@@ -1,6 +1,9 @@
 // Lines to the program and numbers back.
 #include "promises/straight.h"
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -19,6 +22,15 @@ std::string Words(const Spin& spin) {
 }
 
 }  // namespace
+
+std::vector<std::string> SettingsOfTheDaemon() {
+  std::vector<std::string> settings{"POCL_WORK_GROUP_SPECIALIZATION=0"};
+  cpu_set_t allowed;
+  const bool has_every_processor = sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+                                   CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
+  if (has_every_processor) settings.emplace_back("POCL_AFFINITY=1");
+  return settings;
+}
 
 double PercentileOf(std::vector<double> values, double percent) {
   if (values.empty()) return std::nan("");

@@ -13,6 +13,10 @@
 
 namespace gpusched::bench {
 
+// What the daemon sets for PoCL (device/opencl/platform.cc), for the other side of a comparison in
+// which only the daemon is to make the difference.
+std::vector<std::string> SettingsOfTheDaemon();
+
 class Straight {
  public:
   // `before`: words in front of the program, as {"nice", "-n", "19"}. `environment`: NAME=value.

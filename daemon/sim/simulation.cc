@@ -53,7 +53,9 @@ Simulation::Simulation(SimulationOptions options, std::unique_ptr<Policy> policy
 }
 
 Simulation::~Simulation() {
-  for (const Alarm& alarm : alarms_) delete dynamic_cast<Callback*>(alarm.client);
+  for (const Alarm& alarm : alarms_) {
+    if (alarm.ours) delete static_cast<Callback*>(alarm.client);
+  }
 }
 
 void Simulation::AddObserver(Observer* observer) { observers_.push_back(observer); }
@@ -121,10 +123,14 @@ void Simulation::Feed(core::Event event) {
 }
 
 void Simulation::At(Time at, std::function<void()> what) {
-  WakeAt(at, new Callback(std::move(what)));
+  SetAlarm({at, 0, new Callback(std::move(what)), true});
 }
-void Simulation::WakeAt(Time at, Client* client) {
-  alarms_.push_back({std::max(at, now_), alarm_order_++, client});
+void Simulation::WakeAt(Time at, Client* client) { SetAlarm({at, 0, client}); }
+
+void Simulation::SetAlarm(Alarm alarm) {
+  alarm.at = std::max(alarm.at, now_);
+  alarm.order = alarm_order_++;
+  alarms_.push_back(alarm);
   std::push_heap(alarms_.begin(), alarms_.end(), std::greater<>());
 }
 

@@ -149,6 +149,7 @@ class Simulation {
     Time at{};
     std::uint64_t order = 0;
     Client* client = nullptr;
+    bool ours = false;  // a Callback; others' clients may be gone before the simulation is
     bool operator>(const Alarm& other) const {
       return at != other.at ? at > other.at : order > other.order;
     }
@@ -159,6 +160,7 @@ class Simulation {
   void Carry(core::Action&);
   void Start(const core::StartCommand&);
   void Ended(std::unique_ptr<core::Job>, core::JobOutcome, const Status& refusal);
+  void SetAlarm(Alarm);
   Time NextAlarm() const { return alarms_.empty() ? kNever : alarms_.front().at; }
 
   const SimulationOptions options_;
