@@ -108,14 +108,14 @@ class FairLags {
   // rate's part of all lags, its own among them, and moves with what is left out.
   bool Settle(const FluidClock& clock, const SessionView& entrant) {
     const Account& account = entrant.account;
-    const Rate rate = RateOf(clock, account);
-    if (rate >= clock.runnable_rate) return false;  // it is the only one
     const Wide beyond = Service(account, clock.Par(account.band) - account.zero_lag);
     const Duration owed(static_cast<std::int64_t>(beyond >> kFluidBits));
     const Duration bound = std::max(kSettledAtOnce, Stray());
     const Duration counted = std::clamp(owed, -bound, bound);
     largest_entry_ = std::max(largest_entry_, std::max(counted, -counted));
     if (owed == counted) return false;
+    const Rate rate = RateOf(clock, account);
+    if (rate >= clock.runnable_rate) return false;  // it is the only one
     const Wide left_out =
         Wide{(owed - counted).count()} * clock.runnable_rate / (clock.runnable_rate - rate);
     const Duration uncounted(static_cast<std::int64_t>(
