@@ -1,4 +1,6 @@
 // Which image of a module the CUDA device takes, and how it refuses those it cannot.
+#include <dlfcn.h>
+
 #include <fstream>
 #include <iterator>
 
@@ -178,12 +180,24 @@ TEST_F(CudaImages, TruncatedAndBrokenImagesAreRefused) {
   EXPECT_EQ(Load({{Image::Format::kPtx, "hello"}}).status.reason(), reason::kBadModule);
 }
 
+// Found without the device's own search, so that a fault of that is no reason to skip.
+bool CompilerIsInstalled() {
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    if (void* const library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
+      dlclose(library);
+      return true;
+    }
+  }
+  return false;
+}
+
 TEST_F(CudaImages, CudaSourceIsCompiledWhereTheCompilerIs) {
   const Prepared loaded = Load({{Image::Format::kCudaC,
                                  "extern \"C\" __global__ void fill(int* out, int value) {\n"
                                  "  out[blockIdx.x * blockDim.x + threadIdx.x] = value;\n}\n"}});
-  if (!loaded.status.ok() && loaded.status.reason() == reason::kNoUsableImage) {
-    GTEST_SKIP() << loaded.status.message();
+  if (!CompilerIsInstalled()) {
+    EXPECT_EQ(loaded.status.reason(), reason::kNoUsableImage);
+    GTEST_SKIP() << "no CUDA compiler (libnvrtc) on this machine";
   }
   ASSERT_TRUE(loaded.status.ok()) << loaded.status.ToString();
   ASSERT_EQ(loaded.module.kernels.size(), 1u);
