@@ -23,6 +23,7 @@ CommandLine::CommandLine(std::string program, std::string summary, CommonOptions
   Add("--endpoint", "unix:/path or host:port; default: GPUSCHED_ENDPOINT", common.endpoint);
   Add("--device", "uuid, index or auto (auto)", common.device);
   Add("--seconds", "how long to measure (10)", common.seconds);
+  Add("--smallest", "jobs as small as they come, for devices that are slow", common.smallest);
   Add("--json", "print one JSON object instead of text", common.json);
 }
 

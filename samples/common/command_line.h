@@ -16,6 +16,7 @@ struct CommonOptions {
   std::string endpoint;  // "": the environment's GPUSCHED_ENDPOINT
   std::string device = "auto";
   double seconds = 10;  // of the measured run
+  bool smallest = false;
   bool json = false;
 
   gpusched::Duration length() const {

@@ -68,6 +68,10 @@ std::size_t Size::launches() const {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, (alone + launch / 2) / launch));
 }
 
+Size SizeOf(const CommonOptions& options, Duration alone, Duration launch) {
+  return {.alone = alone, .launch = launch, .amount = options.smallest ? std::size_t{1} : 0};
+}
+
 Result<std::size_t> FindAmount(const Size& size, std::size_t unit, std::size_t most,
                                const std::function<Result<Duration>(std::size_t)>& time) {
   if (size.amount != 0) return std::clamp(size.amount / unit * unit, unit, most);

@@ -33,6 +33,9 @@ struct Size {
   std::size_t launches() const;
 };
 
+// The size that takes `alone`, or with --smallest the smallest there is.
+Size SizeOf(const CommonOptions& options, gpusched::Duration alone, gpusched::Duration launch);
+
 // The amount given, or the one that takes size.alone: `time` measures an amount. Amounts are
 // multiples of `unit`, from `unit` to `most`.
 gpusched::Result<std::size_t> FindAmount(

@@ -59,7 +59,7 @@ gpusched::Result<std::unique_ptr<Service<Work>>> Ready(const Options& options, c
   auto session = samples::OpenComputingSession(options.common, {.name = name, .share = share});
   if (!session.ok()) return session.status();
   std::unique_ptr<Service<Work>> service(new Service<Work>{*std::move(session), nullptr});
-  auto work = Work::Open(service->session, {.alone = alone, .launch = options.launch});
+  auto work = Work::Open(service->session, samples::SizeOf(options.common, alone, options.launch));
   if (!work.ok()) return work.status();
   service->work = *std::move(work);
   return service;

@@ -45,8 +45,8 @@ gpusched::Status Serve(const Options& options, samples::ServiceReport& report,
   device = session->device();
   const Catalogue catalogue = RandomCatalogue(kItems, kUsers, kCatalogueSeed);
   const Layers layers = RandomLayers(kLayersSeed);
-  const auto serving = Serving::Open(*session, catalogue, layers,
-                                     {.alone = options.alone, .launch = options.launch});
+  const auto serving = Serving::Open(
+      *session, catalogue, layers, samples::SizeOf(options.common, options.alone, options.launch));
   if (!serving.ok()) return serving.status();
 
   const auto due = samples::RandomInstants(options.rate, options.common.length(), kArrivalSeed);
@@ -76,8 +76,8 @@ gpusched::Status TakeSteps(const Options& options, samples::ServiceReport& repor
   if (!session.ok()) return session.status();
   device = session->device();
   const Catalogue catalogue = RandomCatalogue(kItems, kUsers, kCatalogueSeed);
-  const auto update =
-      Update::Open(*session, catalogue, {.alone = options.step_alone, .launch = options.launch});
+  const auto update = Update::Open(
+      *session, catalogue, samples::SizeOf(options.common, options.step_alone, options.launch));
   if (!update.ok()) return update.status();
   // Open has compared a whole step, all its weights and its loss.
   report.checked = 1;

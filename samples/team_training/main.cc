@@ -72,8 +72,9 @@ gpusched::Status Prepare(const Options& options, std::deque<Place>& places) {
         options.common, {.name = member.name, .share = report.share, .memory = member.memory});
     if (!session.ok()) return session.status();
     Place& place = places.emplace_back(Place{*std::move(session), nullptr, std::move(report)});
-    auto trainer = Trainer::Open(place.session, static_cast<std::uint32_t>(places.size()),
-                                 {.alone = options.step_alone, .launch = options.launch});
+    auto trainer =
+        Trainer::Open(place.session, static_cast<std::uint32_t>(places.size()),
+                      samples::SizeOf(options.common, options.step_alone, options.launch));
     if (!trainer.ok()) return trainer.status();
     place.trainer = *std::move(trainer);
     const auto right = place.trainer->NextStepIsRight();
