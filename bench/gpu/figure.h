@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ inline void PrintNotRun(const std::string& name, const std::string& why) {
   std::fflush(stdout);
 }
 
-// The value that `part` of the values do not pass.
+// The value that `part` of the values do not pass; not a number where there are none.
 inline double Quantile(std::vector<double> values, double part) {
-  if (values.empty()) return 0;
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   const auto at = std::min(values.size() - 1,
                            static_cast<std::size_t>(part * static_cast<double>(values.size())));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());

@@ -28,18 +28,8 @@ __global__ void Wild() { *reinterpret_cast<volatile unsigned*>(64) = 1; }
 __global__ void Write(unsigned* at) { *at = kPattern; }
 __global__ void Read(const unsigned* at, unsigned* seen) { *seen = *at; }
 
-#define DRIVER_CHECK(call)                                                       \
-  do {                                                                           \
-    const CUresult code = (call);                                                \
-    if (code != CUDA_SUCCESS) {                                                  \
-      std::fprintf(stderr, "%s: CUresult %d\n", #call, static_cast<int>(code));  \
-      std::exit(4);                                                              \
-    }                                                                            \
-  } while (false)
-
 // A function of the driver, which is not linked.
-template <typename Function>
-Function Entry(const char* name) {
+void* Entry(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult state{};
   GPU_CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12'000, cudaEnableDefault, &state));
@@ -47,8 +37,51 @@ Function Entry(const char* name) {
     std::fprintf(stderr, "the driver has no %s\n", name);
     std::exit(4);
   }
-  return reinterpret_cast<Function>(found);
+  return found;
 }
+
+// Calls it, and ends the program where it fails.
+#define DRIVER_CALL(function, ...)                                                              \
+  do {                                                                                          \
+    const CUresult code = reinterpret_cast<decltype(&function)>(Entry(#function))(__VA_ARGS__); \
+    if (code != CUDA_SUCCESS) {                                                                 \
+      std::fprintf(stderr, "%s: CUresult %d\n", #function, static_cast<int>(code));             \
+      std::exit(4);                                                                             \
+    }                                                                                           \
+  } while (false)
+
+// The one message between the parts: a byte that carries a descriptor.
+class DescriptorMessage {
+ public:
+  DescriptorMessage() {
+    header_.msg_iov = &data_;
+    header_.msg_iovlen = 1;
+    header_.msg_control = control_;
+    header_.msg_controllen = sizeof control_;
+  }
+  bool Send(int socket, int descriptor) {
+    cmsghdr* const carried = CMSG_FIRSTHDR(&header_);
+    carried->cmsg_level = SOL_SOCKET;
+    carried->cmsg_type = SCM_RIGHTS;
+    carried->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(carried), &descriptor, sizeof descriptor);
+    return sendmsg(socket, &header_, 0) == 1;
+  }
+  // -1 where none came.
+  int Receive(int socket) {
+    int descriptor = -1;
+    if (recvmsg(socket, &header_, 0) != 1) return descriptor;
+    const cmsghdr* const carried = CMSG_FIRSTHDR(&header_);
+    if (carried != nullptr) std::memcpy(&descriptor, CMSG_DATA(carried), sizeof descriptor);
+    return descriptor;
+  }
+
+ private:
+  char byte_ = 0;
+  iovec data_{&byte_, 1};
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header_{};
+};
 
 // Breaks the context, as a client's kernel would.
 [[noreturn]] void Fault() {
@@ -67,44 +100,30 @@ CUmemAllocationProp Properties() {
 
 void MapAtAddress(CUmemGenericAllocationHandle handle) {
   CUdeviceptr at = 0;
-  DRIVER_CHECK(Entry<decltype(&cuMemAddressReserve)>("cuMemAddressReserve")(&at, kBytes, 0,
-                                                                           kAddress, 0));
+  DRIVER_CALL(cuMemAddressReserve, &at, kBytes, 0, kAddress, 0);
   if (at != kAddress) {
     std::fprintf(stderr, "the address is taken\n");
     std::exit(4);
   }
-  DRIVER_CHECK(Entry<decltype(&cuMemMap)>("cuMemMap")(at, kBytes, 0, handle, 0));
+  DRIVER_CALL(cuMemMap, at, kBytes, 0, handle, 0);
   CUmemAccessDesc access{};
   access.location = Properties().location;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  DRIVER_CHECK(Entry<decltype(&cuMemSetAccess)>("cuMemSetAccess")(at, kBytes, &access, 1));
+  DRIVER_CALL(cuMemSetAccess, at, kBytes, &access, 1);
 }
 
 [[noreturn]] void Export(int socket) {
   GPU_CHECK(cudaFree(nullptr));
   const CUmemAllocationProp properties = Properties();
   CUmemGenericAllocationHandle handle = 0;
-  DRIVER_CHECK(Entry<decltype(&cuMemCreate)>("cuMemCreate")(&handle, kBytes, &properties, 0));
+  DRIVER_CALL(cuMemCreate, &handle, kBytes, &properties, 0);
   int descriptor = -1;
-  DRIVER_CHECK(Entry<decltype(&cuMemExportToShareableHandle)>("cuMemExportToShareableHandle")(
-      &descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  DRIVER_CALL(cuMemExportToShareableHandle, &descriptor, handle,
+              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   MapAtAddress(handle);
   Write<<<1, 1>>>(reinterpret_cast<unsigned*>(kAddress));
   GPU_CHECK(cudaDeviceSynchronize());
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (sendmsg(socket, &message, 0) != 1) _exit(1);
+  if (!DescriptorMessage().Send(socket, descriptor)) _exit(1);
   Fault();
 }
 
@@ -114,9 +133,9 @@ void MapAtAddress(CUmemGenericAllocationHandle handle) {
   Print("recovery: context of the next process", MicrosecondsSince(begin) / 1e3, "ms");
   const auto import_begin = Clock::now();
   CUmemGenericAllocationHandle handle = 0;
-  DRIVER_CHECK(Entry<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle")(
-      &handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
-      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  DRIVER_CALL(cuMemImportFromShareableHandle, &handle,
+              reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   MapAtAddress(handle);
   Print("recovery: import and map 256 MiB at the same address",
         MicrosecondsSince(import_begin) / 1e3, "ms");
@@ -150,22 +169,6 @@ int EndOf(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-int ReceiveDescriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(socket, &message, 0) != 1) return -1;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  int descriptor = -1;
-  if (header != nullptr) std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  return descriptor;
-}
-
 void MeasureNewProcess() {
   if (EndOf(StartPart("fault", -1)) != 0) {
     return PrintNotRun("recovery by a new process", "the fault did not come");
@@ -174,8 +177,7 @@ void MeasureNewProcess() {
   if (EndOf(StartPart("compute", -1)) != 0) {
     return PrintNotRun("recovery by a new process", "the next process cannot compute");
   }
-  Print("recovery: fault to the next process's first result", MicrosecondsSince(begin) / 1e3,
-        "ms");
+  Print("recovery: fault to the next process's first result", MicrosecondsSince(begin) / 1e3, "ms");
 }
 
 void MeasureMemory() {
@@ -185,7 +187,7 @@ void MeasureMemory() {
   }
   const pid_t maker = StartPart("export", ends[1]);
   close(ends[1]);
-  const int descriptor = ReceiveDescriptor(ends[0]);
+  const int descriptor = DescriptorMessage().Receive(ends[0]);
   EndOf(maker);
   if (descriptor < 0) return PrintNotRun("memory by descriptor", "it cannot be exported here");
   if (EndOf(StartPart("import", descriptor)) != 0) {

@@ -63,14 +63,14 @@ printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I{} sh -c \
 "${host[@]}" "$here/device_figures.cc" "$out"/objects/*.o -o "$out/device_figures" "${libraries[@]}" ||
   { echo "bench/gpu/run.sh: device_figures does not build" >&2; exit 1; }
 
-if "${host[@]}" "$here/contract.cc" "$out"/objects/*.o -o "$out/contract" "${libraries[@]}" \
+if "${host[@]}" "$root/test/device/cuda_contract_test.cc" "$out"/objects/*.o -o "$out/contract" "${libraries[@]}" \
   -lgmock_main -lgmock -lgtest 2>"$out/contract_build.log"; then
   echo "-- contract" >&2
   timeout 60 "$out/contract" >"$out/contract.log" 2>&1
   status=$?
   # Where it could open no device every test is skipped.
   passed=$(grep -c '^\[       OK' "$out/contract.log")
-  failed=$(grep -c '^\[  FAILED  \] Gpu.*ms)' "$out/contract.log")
+  failed=$(grep -c '^\[  FAILED  \] .*ms)$' "$out/contract.log")
   printf 'figure\tdevice contract: tests passed\t%s\t\nfigure\tdevice contract: tests failed\t%s\t\n' \
     "$passed" "$failed" >>"$lines"
   [ $status -eq 0 ] && [ "$passed" -gt 0 ] || wrong=1
@@ -87,13 +87,14 @@ else
   printf 'not run\tshares through the daemon\tnot built: ./dev build\t\n' >>"$lines"
 fi
 
-awk -F'\t' '{ printf "%-72s %12s %s\n", $2, ($1 == "figure" ? $3 : "not run"), ($1 == "figure" ? $4 : $3) }' "$lines"
+# A figure that came to nothing (nan, inf, nothing at all) stands as "-", in JSON as null.
+awk -F'\t' '{ printf "%-72s %12s %s\n", $2, ($1 != "figure" ? "not run" : $3 ~ /^-?[0-9]/ ? $3 : "-"), ($1 == "figure" ? $4 : $3) }' "$lines"
 json=$out/figures.json
 awk -F'\t' -v card="$card" -v date="$(date -u +%Y-%m-%d)" -v commit="$(git -C "$root" rev-parse --short HEAD 2>/dev/null)" '
   function quoted(text) { gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text); return "\"" text "\"" }
   BEGIN { printf "{\"card\": %s, \"date\": %s, \"commit\": %s, \"figures\": [", quoted(card), quoted(date), quoted(commit) }
   { printf "%s\n  {\"what\": %s, ", (NR > 1 ? "," : ""), quoted($2)
-    if ($1 == "figure") printf "\"value\": %s, \"unit\": %s}", $3, quoted($4)
+    if ($1 == "figure") printf "\"value\": %s, \"unit\": %s}", ($3 ~ /^-?[0-9]/ ? $3 : "null"), quoted($4)
     else printf "\"not_run\": %s}", quoted($3) }
   END { print "\n]}" }' "$lines" >"$json"
 echo "written to $json" >&2

@@ -25,10 +25,8 @@ inline Result<std::vector<std::unique_ptr<Device>>> OpenStandIns(CompletionSink&
   return OpenDevices(options, [&](std::size_t, const DeviceInfo&) { return &sink; });
 }
 
-// nullptr where the program is linked with the real runtime and there is no GPU.
 inline std::unique_ptr<Device> CudaStandIn(CompletionSink& sink, std::uint64_t memory_bytes) {
   auto devices = OpenStandIns(sink, 1, memory_bytes);
-  if (devices.status().code() == StatusCode::kUnavailable) return nullptr;
   if (!devices.ok()) throw std::runtime_error(devices.status().ToString());
   return std::make_unique<PolledDevice>(std::move(devices->front()));
 }
