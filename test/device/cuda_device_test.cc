@@ -1,5 +1,6 @@
 // What is the CUDA device's own, on the stand-in runtime: cutting, layouts, errors, loss, probing.
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "conformance/expect_refused.h"
@@ -176,6 +177,26 @@ TEST_F(Cuda, AStickyErrorLosesTheDeviceOnceAndNamesTheSession) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+// The driver says so of memory and of links: nothing in the context is to be trusted any more.
+class CudaLostBytes : public Cuda, public ::testing::WithParamInterface<cudaError_t> {};
+
+TEST_P(CudaLostBytes, LoseTheDevice) {
+  test::FailNext("cudaMemsetAsync", GetParam());
+  const Completion lost =
+      orders_->Run({FillCommand{.session = kSession, .buffer = kBuffer, .count = 64, .total = 64}});
+  EXPECT_EQ(lost.outcome, Completion::Outcome::kLost);
+  EXPECT_THAT(lost.error.message(), HasSubstr(cudaGetErrorName(GetParam())));
+  EXPECT_THAT(lost.error.message(), HasSubstr("a fill of session 1 was running"));
+  EXPECT_EQ(orders_->Allocate(kSession, 60, 64).reason(), reason::kDeviceLost);
+  EXPECT_EQ(sink_.losses(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, CudaLostBytes,
+                         ::testing::Values(cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable),
+                         [](const auto& error) {
+                           return std::string(cudaGetErrorName(error.param));
+                         });
+
 TEST_F(Cuda, ALostDeviceKeepsWhatItsCommandsMayStillTouch) {
   std::vector<std::uint32_t> out(1'024);
   {
@@ -292,6 +313,19 @@ TEST_F(CudaProbe, SaysWhatIsMissing) {
   ExpectRefused(Open(empty), StatusCode::kUnavailable, reason::kUnknownDevice, "finds no GPU");
 }
 
+TEST_F(CudaProbe, AnUuidMayBeWrittenInCapitals) {
+  RecordingSink sink;
+  test::InstallDriver(test::DefaultDriver());
+  auto both = OpenStandIns(sink, 2);
+  ASSERT_TRUE(both.ok()) << both.status().ToString();
+  std::string uuid = (*both)[1]->info().uuid;
+  std::transform(uuid.begin(), uuid.end(), uuid.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
+  const auto found = OpenStandIns(sink, 1, 0, uuid);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ((*found)[0]->info().name, "stand-in 75");
+}
+
 TEST_F(CudaProbe, AVanishedDeviceIsPassedOver) {
   test::FakeDriver driver = test::DefaultDriver();
   driver.gpus[1].vanished = true;
@@ -304,6 +338,7 @@ TEST_F(CudaProbe, AVanishedDeviceIsPassedOver) {
 
 TEST_F(CudaProbe, TakesTheDeviceThatIsNamed) {
   EXPECT_TRUE(Open(test::DefaultDriver(), "stand-in 75").ok());
+  EXPECT_TRUE(Open(test::DefaultDriver(), "Stand-In 75, STAND-IN 90").ok());
   EXPECT_TRUE(Open(test::DefaultDriver(), "stand-in, stand-in").ok());
   ExpectRefused(Open(test::DefaultDriver(), "stand-in 75, stand-in 75"), StatusCode::kNotFound,
                 reason::kUnknownDevice, "no (further) GPU");

@@ -36,6 +36,12 @@ std::string CudaErrorName(cudaError_t error) {
 bool IsSticky(cudaError_t error) {
   switch (static_cast<int>(error)) {
     case 226:  // a contained fault: the process must go all the same
+    // Memory or a link has lost bytes under the commands in flight, so that nothing they computed,
+    // and nothing that lies in the context, is to be trusted.
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
     case cudaErrorAssert:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -108,9 +109,17 @@ Result<std::vector<Candidate>> FindCandidates() {
   return found;
 }
 
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// Capital letters make no difference.
 bool Matches(const Candidate& candidate, const std::string& wanted) {
-  return candidate.uuid == wanted ||
-         std::string_view(candidate.properties.name).find(wanted) != std::string_view::npos;
+  const std::string part = Lower(wanted);
+  return Lower(candidate.uuid) == part ||
+         Lower(candidate.properties.name).find(part) != std::string::npos;
 }
 
 std::string Listing(const std::vector<Candidate>& candidates) {
@@ -156,7 +165,7 @@ DeviceInfo Describe(const Candidate& candidate, std::uint64_t memory_bytes) {
   info.local_memory_bytes = has.sharedMemPerBlockOptin;
   info.offset_alignment = kWidestAccess;
   info.can_cut = true;
-  // One block for each multiprocessor: the first wave of a kernel whose occupancy is not known.
+  // One block for each multiprocessor: the first wave where WaveBlocks cannot tell.
   info.probe_units = info.compute_units;
   return info;
 }

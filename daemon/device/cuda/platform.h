@@ -15,8 +15,9 @@ namespace gpusched::device {
 
 struct CudaOptions {
   int count = 1;
-  std::uint64_t memory_bytes = 0;     // 0: what the device has free
-  std::vector<std::string> select{};  // uuids or parts of names; empty: the first `count`
+  std::uint64_t memory_bytes = 0;  // 0: what the device has free
+  std::vector<std::string>
+      select{};  // uuids or parts of names, in any case; empty: the first `count`
 };
 
 // See OpenDevices. UNAVAILABLE tells apart: no driver, a stub library, a driver that is too old, no

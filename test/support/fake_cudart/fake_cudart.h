@@ -48,8 +48,8 @@ void FailNext(const std::string& function, cudaError_t error, int others_first =
 void FailEvery(std::uint64_t n, cudaError_t error);
 // Forgets what was to fail and did not.
 void ForgetFailures();
-// Calls made since InstallDriver.
-std::uint64_t CallsMade();
+// Calls of this function since InstallDriver.
+std::uint64_t CallsOf(const std::string& function);
 
 // Streams start nothing more until released; what executes goes on.
 void HoldStreams();

@@ -24,13 +24,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (const cudaError_t error = Enter(__func__, device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  const FakeGpu& gpu = all.driver.gpus[static_cast<std::size_t>(device)];
+cudaDeviceProp gpusched::test::PropertiesOf(const FakeGpu& gpu, int device) {
   cudaDeviceProp told{};
   std::strncpy(told.name, gpu.name.c_str(), sizeof told.name - 1);
   for (int i = 0; i < 16; ++i) told.uuid.bytes[i] = static_cast<char>(i * 7 + device);
@@ -38,6 +32,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   told.sharedMemPerBlock = 48 * 1'024;
   told.sharedMemPerBlockOptin = gpu.major >= 9 ? 227 * 1'024 : 64 * 1'024;
   told.sharedMemPerMultiprocessor = gpu.major >= 9 ? 228 * 1'024 : 64 * 1'024;
+  told.reservedSharedMemPerBlock = gpu.major >= 8 ? 1'024 : 0;
   told.warpSize = 32;
   told.maxThreadsPerBlock = 1'024;
   told.maxThreadsPerMultiProcessor = gpu.major >= 8 ? 2'048 : 1'024;
@@ -50,17 +45,22 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   told.multiProcessorCount = gpu.multiprocessors;
   told.memoryPoolsSupported = 1;
   told.streamPrioritiesSupported = 1;
-  *properties = told;
-  return cudaSuccess;
+  return told;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return AtOnce(__func__, device, [=](Runtime& all) {
+    *properties = PropertiesOf(all.driver.gpus[static_cast<std::size_t>(device)], device);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime&) {
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+  });
 }
 
 const char* cudaGetErrorName(cudaError_t error) {
@@ -77,6 +77,8 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorNoKernelImageForDevice: return "cudaErrorNoKernelImageForDevice";
     case cudaErrorInvalidPtx: return "cudaErrorInvalidPtx";
+    case cudaErrorECCUncorrectable: return "cudaErrorECCUncorrectable";
+    case cudaErrorNvlinkUncorrectable: return "cudaErrorNvlinkUncorrectable";
     case cudaErrorUnsupportedPtxVersion: return "cudaErrorUnsupportedPtxVersion";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorSymbolNotFound: return "cudaErrorSymbolNotFound";

@@ -166,79 +166,88 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code,
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  const cudaError_t error = Enter(__func__, CurrentDevice());
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  all.libraries.erase(reinterpret_cast<FakeLibrary*>(library));
-  return Answer(error);
+  return InAnyCase(__func__, CurrentDevice(), [=](Runtime& all) {
+    all.libraries.erase(reinterpret_cast<FakeLibrary*>(library));
+  });
 }
 
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  for (const auto& each : reinterpret_cast<FakeLibrary*>(library)->kernels) {
-    if (each->name != name) continue;
-    *kernel = reinterpret_cast<cudaKernel_t>(each.get());
-    return cudaSuccess;
-  }
-  return Answer(cudaErrorSymbolNotFound);
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime&) {
+    for (const auto& each : reinterpret_cast<FakeLibrary*>(library)->kernels) {
+      if (each->name != name) continue;
+      *kernel = reinterpret_cast<cudaKernel_t>(each.get());
+      return cudaSuccess;
+    }
+    return cudaErrorSymbolNotFound;
+  });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  const FakeKernel* const kernel = KernelOf(function);
-  cudaFuncAttributes told{};
-  told.sharedSizeBytes = kernel->static_shared;
-  told.maxThreadsPerBlock = kernel->max_threads;
-  told.maxDynamicSharedSizeBytes = kernel->dynamic_limit;
-  told.numRegs = 32;
-  *attributes = told;
-  return cudaSuccess;
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime&) {
+    const FakeKernel* const kernel = KernelOf(function);
+    cudaFuncAttributes told{};
+    told.sharedSizeBytes = kernel->static_shared;
+    told.maxThreadsPerBlock = kernel->max_threads;
+    told.maxDynamicSharedSizeBytes = kernel->dynamic_limit;
+    told.numRegs = 32;
+    *attributes = told;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) {
-    return Answer(cudaErrorInvalidValue);
-  }
-  KernelOf(function)->dynamic_limit = value;
-  return cudaSuccess;
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime&) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) {
+      return cudaErrorInvalidValue;
+    }
+    KernelOf(function)->dynamic_limit = value;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaFuncGetParamInfo(const void* function, std::size_t index, std::size_t* offset,
                                  std::size_t* size) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  const FakeKernel* const kernel = KernelOf(function);
-  if (index >= kernel->offsets.size()) return Answer(cudaErrorInvalidValue);
-  *offset = kernel->offsets[index];
-  *size = kernel->sizes[index];
-  return cudaSuccess;
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime&) {
+    const FakeKernel* const kernel = KernelOf(function);
+    if (index >= kernel->offsets.size()) return cudaErrorInvalidValue;
+    *offset = kernel->offsets[index];
+    *size = kernel->sizes[index];
+    return cudaSuccess;
+  });
 }
+
+namespace {
+
+// Where registers do not bind: by whole warps, by blocks, and by shared memory, of which the driver
+// keeps some for itself in each block. 0: such a block does not run at all.
+int BlocksSideBySide(const cudaDeviceProp& device, const FakeKernel& kernel, int threads,
+                     std::size_t dynamic_shared) {
+  if (threads > kernel.max_threads ||
+      dynamic_shared > static_cast<std::size_t>(kernel.dynamic_limit)) {
+    return 0;
+  }
+  const int whole_warps = (threads + device.warpSize - 1) / device.warpSize * device.warpSize;
+  const int blocks =
+      std::min(device.maxThreadsPerMultiProcessor / whole_warps, device.maxBlocksPerMultiProcessor);
+  const std::size_t shared =
+      kernel.static_shared + dynamic_shared + device.reservedSharedMemPerBlock;
+  if (shared == 0) return blocks;
+  return std::min(blocks, static_cast<int>(device.sharedMemPerMultiprocessor / shared));
+}
+
+}  // namespace
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                           int block_size,
                                                           std::size_t dynamic_shared) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  if (block_size < 1) return Answer(cudaErrorInvalidValue);
-  cudaDeviceProp device{};
-  cudaGetDeviceProperties(&device, CurrentDevice());
-  const std::size_t shared = KernelOf(function)->static_shared + dynamic_shared;
-  int most =
-      std::min(device.maxThreadsPerMultiProcessor / block_size, device.maxBlocksPerMultiProcessor);
-  if (shared > 0) {
-    most = std::min(most, static_cast<int>(device.sharedMemPerMultiprocessor / shared));
-  }
-  *blocks = most;
-  return cudaSuccess;
+  const int device = CurrentDevice();
+  return AtOnce(__func__, device, [=](Runtime& all) {
+    if (block_size < 1) return cudaErrorInvalidValue;
+    const FakeGpu& gpu = all.driver.gpus[static_cast<std::size_t>(device)];
+    *blocks = BlocksSideBySide(PropertiesOf(gpu, device), *KernelOf(function), block_size,
+                               dynamic_shared);
+    return cudaSuccess;
+  });
 }
 
 namespace {

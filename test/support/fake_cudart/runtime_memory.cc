@@ -21,28 +21,28 @@ std::shared_ptr<Allocation> Holding(Runtime& all, std::uintptr_t address, std::s
 }
 
 bool IsPinned(Runtime& all, std::uintptr_t address, std::size_t bytes) {
-  auto after = all.pinned_bytes.upper_bound(address);
-  if (after == all.pinned_bytes.begin()) return false;
+  auto after = all.pinned.upper_bound(address);
+  if (after == all.pinned.begin()) return false;
   --after;
-  return address - after->first + bytes <= after->second;
+  return address - after->first + bytes <= after->second.size;
 }
 
 }  // namespace
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const int device = CurrentDevice();
-  if (const cudaError_t error = Enter(__func__, device); error != cudaSuccess) return Answer(error);
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  *total = all.driver.gpus[static_cast<std::size_t>(device)].memory_bytes;
-  *free = *total - all.used_bytes[static_cast<std::size_t>(device)];
-  return cudaSuccess;
+  return AtOnce(__func__, device, [=](Runtime& all) {
+    *total = all.driver.gpus[static_cast<std::size_t>(device)].memory_bytes;
+    *free = *total - all.used_bytes[static_cast<std::size_t>(device)];
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  if (const cudaError_t error = Enter(__func__, device); error != cudaSuccess) return Answer(error);
-  *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
-  return cudaSuccess;
+  return AtOnce(__func__, device, [=](Runtime&) {
+    *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
@@ -50,34 +50,28 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
 }
 
 cudaError_t cudaMallocAsync(void** pointer, std::size_t size, cudaStream_t stream) {
-  if (const cudaError_t error = Enter(__func__, stream->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  const auto device = static_cast<std::size_t>(stream->device);
-  if (size > all.driver.gpus[device].memory_bytes - all.used_bytes[device]) {
-    return Answer(cudaErrorMemoryAllocation);
-  }
-  auto allocation = std::make_shared<Allocation>(size);
-  std::memset(allocation->bytes.get(), 0xD7, size);  // what was there before is nobody's business
-  allocation->device = stream->device;
-  all.used_bytes[device] += size;
-  *pointer = allocation->bytes.get();
-  all.allocations.emplace(AddressOf(*pointer), std::move(allocation));
-  return cudaSuccess;
+  return AtOnce(__func__, stream->device, [=](Runtime& all) {
+    const auto device = static_cast<std::size_t>(stream->device);
+    if (size > all.driver.gpus[device].memory_bytes - all.used_bytes[device]) {
+      return cudaErrorMemoryAllocation;
+    }
+    auto allocation = std::make_shared<Allocation>(size);
+    std::memset(allocation->bytes.get(), 0xD7, size);  // what was there before is nobody's business
+    allocation->device = stream->device;
+    all.used_bytes[device] += size;
+    *pointer = allocation->bytes.get();
+    all.allocations.emplace(AddressOf(*pointer), std::move(allocation));
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  if (const cudaError_t error = Enter(__func__, stream->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  {
-    const std::lock_guard lock(all.mutex);
-    if (!all.allocations.contains(AddressOf(pointer))) return Answer(cudaErrorInvalidValue);
-  }
-  stream->Append([&all, pointer] {
+  const cudaError_t error = AtOnce(__func__, stream->device, [=](Runtime& all) {
+    return all.allocations.contains(AddressOf(pointer)) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+  if (error != cudaSuccess) return error;
+  stream->Append([pointer] {
+    Runtime& all = runtime();
     const std::lock_guard lock(all.mutex);
     const auto found = all.allocations.find(AddressOf(pointer));
     all.used_bytes[static_cast<std::size_t>(found->second->device)] -= found->second->size;
@@ -88,42 +82,34 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t size, unsigned int) {
-  if (const cudaError_t error = Enter(__func__, CurrentDevice()); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  std::unique_ptr<std::byte[]> bytes(new std::byte[size]);
-  const std::lock_guard lock(all.mutex);
-  *pointer = bytes.get();
-  all.pinned_bytes[AddressOf(*pointer)] = size;
-  all.pinned[AddressOf(*pointer)] = std::move(bytes);
-  return cudaSuccess;
+  return AtOnce(__func__, CurrentDevice(), [=](Runtime& all) {
+    std::unique_ptr<std::byte[]> bytes(new std::byte[size]);
+    *pointer = bytes.get();
+    all.pinned[AddressOf(*pointer)] = {std::move(bytes), size};
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  // Given back even where the context is in error: it is the host's memory.
-  const cudaError_t error = Enter(__func__, CurrentDevice());
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  all.pinned_bytes.erase(AddressOf(pointer));
-  if (all.pinned.erase(AddressOf(pointer)) == 0) return Answer(cudaErrorInvalidValue);
-  return Answer(error);
+  bool known = false;
+  const cudaError_t error = InAnyCase(__func__, CurrentDevice(), [&](Runtime& all) {
+    known = all.pinned.erase(AddressOf(pointer)) > 0;
+  });
+  return known ? error : Answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t count,
                             cudaMemcpyKind kind, cudaStream_t stream) {
-  if (const cudaError_t error = Enter(__func__, stream->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
   const bool in = kind == cudaMemcpyHostToDevice;
-  std::unique_lock lock(all.mutex);
-  auto on_device = Holding(all, AddressOf(in ? target : source), count);
-  const bool pinned = IsPinned(all, AddressOf(in ? source : target), count);
-  lock.unlock();
-  if (on_device == nullptr || (!in && kind != cudaMemcpyDeviceToHost)) {
-    return Answer(cudaErrorInvalidValue);
-  }
+  std::shared_ptr<Allocation> on_device;
+  bool pinned = false;
+  const cudaError_t error = AtOnce(__func__, stream->device, [&](Runtime& all) {
+    on_device = Holding(all, AddressOf(in ? target : source), count);
+    pinned = IsPinned(all, AddressOf(in ? source : target), count);
+    return on_device != nullptr && (in || kind == cudaMemcpyDeviceToHost) ? cudaSuccess
+                                                                          : cudaErrorInvalidValue;
+  });
+  if (error != cudaSuccess) return error;
   if (in && !pinned) {
     // Such bytes are taken before the call returns.
     const auto* begin = static_cast<const std::byte*>(source);
@@ -133,7 +119,7 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t count,
     });
     return cudaSuccess;
   }
-  stream->Append([=] {
+  stream->Append([target, source, count, on_device] {
     std::memcpy(target, source, count);
     return cudaSuccess;
   });
@@ -142,15 +128,13 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t count,
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, std::size_t count, cudaStream_t stream) {
-  if (const cudaError_t error = Enter(__func__, stream->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  std::unique_lock lock(all.mutex);
-  auto on_device = Holding(all, AddressOf(target), count);
-  lock.unlock();
-  if (on_device == nullptr) return Answer(cudaErrorInvalidValue);
-  stream->Append([=] {
+  std::shared_ptr<Allocation> on_device;
+  const cudaError_t error = AtOnce(__func__, stream->device, [&](Runtime& all) {
+    on_device = Holding(all, AddressOf(target), count);
+    return on_device != nullptr ? cudaSuccess : cudaErrorInvalidValue;
+  });
+  if (error != cudaSuccess) return error;
+  stream->Append([target, value, count, on_device] {
     std::memset(target, value, count);
     return cudaSuccess;
   });
@@ -159,21 +143,18 @@ cudaError_t cudaMemsetAsync(void* target, int value, std::size_t count, cudaStre
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
   const int device = CurrentDevice();
-  if (const cudaError_t error = Enter(__func__, device); error != cudaSuccess) return Answer(error);
-  *stream = new CUstream_st(device);
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  ++all.streams;
-  return cudaSuccess;
+  return AtOnce(__func__, device, [=](Runtime& all) {
+    *stream = new CUstream_st(device);
+    ++all.streams;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const cudaError_t error = Enter(__func__, stream->device);
-  delete stream;
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  --all.streams;
-  return Answer(error);
+  const cudaError_t error =
+      InAnyCase(__func__, stream->device, [](Runtime& all) { --all.streams; });
+  delete stream;  // what it still runs may need the runtime
+  return error;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -195,35 +176,31 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
   const int device = CurrentDevice();
-  if (const cudaError_t error = Enter(__func__, device); error != cudaSuccess) return Answer(error);
-  *event = new CUevent_st;
-  (*event)->device = device;
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  ++all.events;
-  return cudaSuccess;
+  return AtOnce(__func__, device, [=](Runtime& all) {
+    *event = new CUevent_st;
+    (*event)->device = device;
+    ++all.events;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const cudaError_t error = Enter(__func__, event->device);
-  delete event;
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  --all.events;
-  return Answer(error);
+  return InAnyCase(__func__, event->device, [=](Runtime& all) {
+    delete event;
+    --all.events;
+  });
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  if (const cudaError_t error = Enter(__func__, stream->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  if (event->device != stream->device) return Answer(cudaErrorInvalidResourceHandle);
-  Runtime& all = runtime();
-  std::unique_lock lock(all.mutex);
-  const std::uint64_t record = ++event->mark->recorded;
-  lock.unlock();
-  stream->Append([&all, mark = event->mark, record] {
-    const std::lock_guard passed(all.mutex);
+  std::uint64_t record = 0;
+  const cudaError_t error = AtOnce(__func__, stream->device, [&](Runtime&) {
+    if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+    record = ++event->mark->recorded;
+    return cudaSuccess;
+  });
+  if (error != cudaSuccess) return error;
+  stream->Append([mark = event->mark, record] {
+    const std::lock_guard passed(runtime().mutex);
     mark->reached = record;
     mark->time = std::chrono::steady_clock::now();
     return cudaSuccess;
@@ -231,26 +208,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 
+// Not ready is an answer, which is not remembered as an error.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (const cudaError_t error = Enter(__func__, event->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  return event->mark->reached == event->mark->recorded ? cudaSuccess : cudaErrorNotReady;
+  bool reached = false;
+  const cudaError_t error = AtOnce(__func__, event->device, [&](Runtime&) {
+    reached = event->mark->reached == event->mark->recorded;
+    return cudaSuccess;
+  });
+  return error == cudaSuccess && !reached ? cudaErrorNotReady : error;
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
-  if (const cudaError_t error = Enter(__func__, start->device); error != cudaSuccess) {
-    return Answer(error);
-  }
-  Runtime& all = runtime();
-  const std::lock_guard lock(all.mutex);
-  const CUevent_st::Mark &first = *start->mark, &second = *end->mark;
-  if (first.recorded == 0 || second.recorded == 0) return Answer(cudaErrorInvalidResourceHandle);
-  if (first.reached != first.recorded || second.reached != second.recorded) {
-    return Answer(cudaErrorNotReady);
-  }
-  *ms = std::chrono::duration<float, std::milli>(second.time - first.time).count();
-  return cudaSuccess;
+  return AtOnce(__func__, start->device, [=](Runtime&) {
+    const CUevent_st::Mark &first = *start->mark, &second = *end->mark;
+    if (first.recorded == 0 || second.recorded == 0) return cudaErrorInvalidResourceHandle;
+    if (first.reached != first.recorded || second.reached != second.recorded) {
+      return cudaErrorNotReady;
+    }
+    *ms = std::chrono::duration<float, std::milli>(second.time - first.time).count();
+    return cudaSuccess;
+  });
 }

@@ -41,6 +41,7 @@ void InstallDriver(FakeDriver driver) {
   all.Forget();
   all.allocations.clear();
   all.calls = 0;
+  all.calls_of.clear();
   all.failing_call = 0;
   all.failing_functions.clear();
   all.launched = {};
@@ -82,10 +83,10 @@ void ForgetFailures() {
   all.failing_functions.clear();
 }
 
-std::uint64_t CallsMade() {
+std::uint64_t CallsOf(const std::string& function) {
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);
-  return all.calls;
+  return all.calls_of[function];
 }
 
 void HoldStreams() {
@@ -121,6 +122,8 @@ LaunchTally Launched() {
 
 bool IsSticky(cudaError_t error) {
   switch (static_cast<int>(error)) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
     case cudaErrorAssert:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -153,6 +156,7 @@ cudaError_t Enter(const char* function, int device) {
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);
   ++all.calls;
+  ++all.calls_of[function];
   if (all.driver.version == 0) return cudaErrorInsufficientDriver;
   if (all.driver.stub) return cudaErrorStubLibrary;
   if (all.driver.gpus.empty()) return cudaErrorNoDevice;

@@ -82,15 +82,19 @@ struct Runtime {
   std::vector<cudaError_t> broken;  // by device: the error its context is in
   std::vector<std::size_t> used_bytes;
   std::map<std::uintptr_t, std::shared_ptr<Allocation>> allocations;  // by address
-  std::map<std::uintptr_t, std::unique_ptr<std::byte[]>> pinned;
-  std::map<std::uintptr_t, std::size_t> pinned_bytes;
+  struct Pinned {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
+  };
+  std::map<std::uintptr_t, Pinned> pinned;  // by address
   std::size_t streams = 0, events = 0;
   std::map<FakeLibrary*, std::shared_ptr<FakeLibrary>> libraries;
   LaunchTally launched;
 
   std::uint64_t calls = 0;
-  std::uint64_t failing_call = 0;   // 0: none
-  std::uint64_t failing_every = 0;  // then every so many calls; 0: no more
+  std::map<std::string, std::uint64_t> calls_of;  // by function
+  std::uint64_t failing_call = 0;                 // 0: none
+  std::uint64_t failing_every = 0;                // then every so many calls; 0: no more
   cudaError_t call_error = cudaSuccess;
   struct Failing {
     cudaError_t error = cudaSuccess;
@@ -116,6 +120,25 @@ cudaError_t Enter(const char* function, int device);
 int CurrentDevice();
 // Remembers an error for cudaGetLastError.
 cudaError_t Answer(cudaError_t error);
+// A call that is answered at once: `call` says what, with the runtime locked.
+template <typename Call>
+cudaError_t AtOnce(const char* function, int device, Call call) {
+  if (const cudaError_t error = Enter(function, device); error != cudaSuccess) return Answer(error);
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  return Answer(call(all));
+}
+// One that gives something back: it does so even where it answers an error.
+template <typename Call>
+cudaError_t InAnyCase(const char* function, int device, Call call) {
+  const cudaError_t error = Enter(function, device);
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  call(all);
+  return Answer(error);
+}
+// What the driver tells of a device.
+cudaDeviceProp PropertiesOf(const FakeGpu& gpu, int device);
 bool IsSticky(cudaError_t error);
 // The context of `device` is in error from now on.
 void Break(int device, cudaError_t error);
