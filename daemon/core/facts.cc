@@ -330,7 +330,7 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   Job& job = *flight.job;
   const Operation& operation = job.operations[flight.operation];
   if (fact.outcome == CommandFinished::Outcome::kDone) {
-    session.estimates.Measured(operation.estimate, flight.count, took);
+    session.estimates.Measured(operation.estimate, operation.Whole(flight.count), took);
     if (!operation.cuttable)
       session.longest_uncuttable = std::max(session.longest_uncuttable, took);
   }

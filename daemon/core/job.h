@@ -16,9 +16,15 @@ struct Operation {
   Kind kind = Kind::kLaunch;
   bool cuttable = false;     // may run as several commands over contiguous ranges of its extent
   std::uint64_t extent = 0;  // blocks of a launch, bytes of a copy or fill; at least 1
+  // Blocks that run side by side, a wave: a part of a wave takes as long as all of it, so commands
+  // are cut at multiples of it and expected to take time by whole waves. 1: each block counts.
+  std::uint64_t wave = 1;
   // Commands of operations with equal keys are expected to take equal time per block or byte.
   std::uint64_t estimate_key = 0;
   std::uint32_t estimate = 0;  // the core's: index into the session's estimates
+
+  // What `units` of it cost, in units: whole waves.
+  std::uint64_t Whole(std::uint64_t units) const { return units + (wave - units % wave) % wave; }
 };
 
 // Whatever the driver (executor or simulator) keeps beside a job; it comes back with FinishJob.

@@ -153,15 +153,16 @@ Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Du
   piece.first = job.next_unit;
   piece.count = left;
   if (!estimates.Known(operation.estimate)) {
-    const std::uint64_t probe =
-        operation.kind == Operation::Kind::kLaunch ? traits_.probe_units : kProbeBytes;
+    const std::uint64_t probe = operation.kind == Operation::Kind::kLaunch
+                                    ? std::max(traits_.probe_units, operation.wave)
+                                    : kProbeBytes;
     if (operation.cuttable) piece.count = std::min(left, probe);
     piece.alone = true;
     piece.wait_for_next_slice = !nothing_started && remaining <= Duration::zero();
     return piece;
   }
-  piece.at_most = estimates.ExpectAtMost(operation.estimate, left);
-  piece.estimate = estimates.Expect(operation.estimate, left);
+  piece.at_most = estimates.ExpectAtMost(operation.estimate, operation.Whole(left));
+  piece.estimate = estimates.Expect(operation.estimate, operation.Whole(left));
   if (!operation.cuttable || piece.at_most <= half) {
     piece.alone = piece.at_most > half;
     piece.wait_for_next_slice = !nothing_started && piece.estimate / 2 > remaining;
@@ -171,15 +172,19 @@ Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Du
   const Duration sliver = std::max(half / 2, traits_.shortest_useful_chunk);
   piece.wait_for_next_slice = !nothing_started && remaining < sliver;
   const Duration room = std::min(half, std::max(remaining, sliver));
-  // In equal pieces, so that none is a sliver, which costs as much to start as a whole one.
-  const std::uint64_t most = estimates.UnitsWithin(operation.estimate, half);
-  const std::uint64_t pieces = (left - 1) / most + 1;
-  piece.count = std::min((left - 1) / pieces + 1, estimates.UnitsWithin(operation.estimate, room));
+  // In equal pieces of whole waves, so that none is a sliver, which costs as much to start as a
+  // whole one.
+  const auto waves_within = [&](Duration time) {
+    const std::uint64_t units = estimates.UnitsWithin(operation.estimate, time);
+    return std::max(operation.wave, units - units % operation.wave);
+  };
+  const std::uint64_t pieces = (left - 1) / waves_within(half) + 1;
+  piece.count = std::min({operation.Whole((left - 1) / pieces + 1), waves_within(room), left});
   if (operation.kind != Operation::Kind::kLaunch && piece.count > kPage) {
     piece.count -= piece.count % kPage;
   }
-  piece.at_most = estimates.ExpectAtMost(operation.estimate, piece.count);
-  piece.estimate = estimates.Expect(operation.estimate, piece.count);
+  piece.at_most = estimates.ExpectAtMost(operation.estimate, operation.Whole(piece.count));
+  piece.estimate = estimates.Expect(operation.estimate, operation.Whole(piece.count));
   piece.alone = piece.at_most > half;
   return piece;
 }
@@ -251,10 +256,11 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   TakeFromCaps(session, piece.estimate);
   if (!job.operations[flight.operation].cuttable) {
     cap_burst_ = std::max(
-        cap_burst_, limits_.cap_burst +
-                        std::min(2 * session.estimates.ExpectCalmly(
-                                         job.operations[flight.operation].estimate, piece.count),
-                                 limits_.longest_cap_wait));
+        cap_burst_,
+        limits_.cap_burst + std::min(2 * session.estimates.ExpectCalmly(
+                                             job.operations[flight.operation].estimate,
+                                             job.operations[flight.operation].Whole(piece.count)),
+                                     limits_.longest_cap_wait));
   }
 
   if (job.state == Job::State::kWaiting) {

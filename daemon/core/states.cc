@@ -52,7 +52,8 @@ void Scheduler::Core::QueueMoved(Session& session, std::uint32_t index) {
       job->queued_up = true;
       job->work_left = Duration::zero();
       for (const Operation& operation : job->operations) {
-        job->work_left += session.estimates.ExpectCalmly(operation.estimate, operation.extent);
+        job->work_left +=
+            session.estimates.ExpectCalmly(operation.estimate, operation.Whole(operation.extent));
       }
     }
   }
@@ -192,8 +193,8 @@ SessionView Scheduler::Core::View(const Session& session) const {
 
 Duration Scheduler::Core::NextCommand(const Session& session, const Job& job) const {
   const Operation& operation = job.operations[job.next_operation];
-  const Duration rest =
-      session.estimates.Expect(operation.estimate, operation.extent - job.next_unit);
+  const Duration rest = session.estimates.Expect(operation.estimate,
+                                                 operation.Whole(operation.extent - job.next_unit));
   return operation.cuttable ? std::min(rest, bounds_.InForce(session.share.priority) / 2) : rest;
 }
 

@@ -45,7 +45,7 @@ struct DeviceInfo {
   // Launches of no more blocks are never cut: blocks that all run side by side may wait for each
   // other.
   std::uint64_t whole_up_to_blocks = 1;
-  std::uint64_t probe_units = 1;  // blocks worth running to learn a kernel's time
+  std::uint64_t probe_units = 1;  // blocks worth running to learn a kernel's time, at least a wave
   Duration shortest_useful_chunk{50'000};
 };
 
@@ -183,6 +183,9 @@ struct Lost {
 };  // after every outstanding ticket completed with kLost
 struct Restored {};
 
+// More than any device runs side by side, and few enough for arithmetic with them.
+constexpr std::uint64_t kLargestWave = std::uint64_t{1} << 20;
+
 class CompletionSink {  // any thread; never blocks for long
  public:
   virtual ~CompletionSink() = default;
@@ -206,6 +209,10 @@ class Device {
   // No command of the session is outstanding. Prepared is posted when its memory is free (and
   // zeroed).
   virtual void CloseSession(SessionId, Ticket) = 0;
+  // How many blocks of this launch run side by side, of any range of it: one more takes as long as
+  // as many again. 1 where blocks follow one another or nothing is known. Quick: asked when a job
+  // is checked. Never more than kLargestWave.
+  virtual std::uint64_t WaveBlocks(const LaunchCommand&) const { return 1; }
   virtual void Prepare(Ticket, Preparation) = 0;   // exactly one Prepared
   virtual void Start(Ticket, const Command&) = 0;  // exactly one Completion
   virtual void Interrupt(Ticket) {}  // a hint; still one Completion, kDone or kStopped

@@ -11,15 +11,10 @@ namespace {
 
 device::LaunchCommand Make(const Launch& launch, const BoundOperation& bound,
                            const core::StartCommand& order) {
-  return {.session = order.session,
-          .module = bound.target->device_id,
-          .kernel = bound.kernel,
-          .grid = launch.grid,
-          .block = launch.block,
-          .arguments = &launch.arguments,
-          .dynamic_local_bytes = launch.dynamic_local_bytes,
-          .first = order.first,
-          .count = order.count};
+  device::LaunchCommand part = LaunchOf(launch, bound, order.session);
+  part.first = order.first;
+  part.count = order.count;
+  return part;
 }
 
 device::CopyInCommand Make(const CopyIn& copy, const BoundOperation& bound, const Body& body,
@@ -75,6 +70,19 @@ core::CommandFinished::Outcome OutcomeOf(device::Completion::Outcome outcome) {
 }
 
 }  // namespace
+
+device::LaunchCommand LaunchOf(const Launch& launch, const BoundOperation& bound,
+                               SessionId session) {
+  return {.session = session,
+          .module = bound.target->device_id,
+          .kernel = bound.kernel,
+          .grid = launch.grid,
+          .block = launch.block,
+          .arguments = &launch.arguments,
+          .dynamic_local_bytes = launch.dynamic_local_bytes,
+          .first = 0,
+          .count = bound.extent.extent};
+}
 
 device::Command MakeCommand(const core::StartCommand& order, Time now) {
   Body& body = static_cast<Body&>(*order.job->body);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "executor/commands.h"
 #include "executor/limits.h"
 #include "executor/signature.h"
 #include "gpusched/reasons.h"
@@ -219,7 +220,7 @@ Result<std::shared_ptr<BoundOperation>> Binder::BindOperation(Operation operatio
 }
 
 Status Binder::BindLaunch(Launch& launch, BoundOperation& bound) const {
-  if (Status status = CheckShape(launch, device_); !status.ok()) return status;
+  if (Status status = CheckShape(launch, device_.info()); !status.ok()) return status;
   ResourcePtr module = finder_.module(launch.module);
   if (module == nullptr) {
     return Status(StatusCode::kNotFound, reason::kUnknownModule,
@@ -284,9 +285,13 @@ Status Binder::CheckLaunch(BoundOperation& bound) const {
   });
   if (kernel == kernels.end()) return UnknownKernel(module, launch.kernel);
   bound.kernel = static_cast<std::uint32_t>(kernel - kernels.begin());
-  bound.extent.cuttable = kernel->cuttable && device_.can_cut &&
-                          device::Volume(launch.grid) > device_.whole_up_to_blocks;
-  return CheckSignature(launch, *kernel, device_);
+  const device::DeviceInfo& info = device_.info();
+  bound.extent.cuttable =
+      kernel->cuttable && info.can_cut && device::Volume(launch.grid) > info.whole_up_to_blocks;
+  if (Status fault = CheckSignature(launch, *kernel, info); !fault.ok()) return fault;
+  bound.extent.wave = std::clamp<std::uint64_t>(
+      device_.WaveBlocks(LaunchOf(launch, bound, session_)), 1, device::kLargestWave);
+  return Status::Ok();
 }
 
 }  // namespace gpusched::executor

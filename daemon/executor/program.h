@@ -74,8 +74,8 @@ struct ResourceFinder {
 
 class Binder {
  public:
-  Binder(const device::DeviceInfo& device, const ResourceFinder& finder)
-      : device_(device), finder_(finder) {}
+  Binder(const device::Device& device, SessionId session, const ResourceFinder& finder)
+      : device_(device), session_(session), finder_(finder) {}
 
   Result<std::shared_ptr<Program>> Bind(std::vector<Operation> operations) const;
   // A copy of `original` with some launches' arguments replaced.
@@ -92,7 +92,8 @@ class Binder {
                    BoundOperation& bound) const;
   Status CheckLaunch(BoundOperation& bound) const;
 
-  const device::DeviceInfo& device_;
+  const device::Device& device_;
+  const SessionId session_;
   const ResourceFinder& finder_;
 };
 

@@ -48,7 +48,7 @@ Session::Session(Desk& desk, SessionId id, std::shared_ptr<SessionPort> port, co
               .buffer = [this](std::uint64_t i) { return Find(buffers_, i); },
               .modules_known = [this] { return Listed(modules_, "module"); },
               .buffers_known = [this] { return Listed(buffers_, "buffer"); }},
-      binder_(desk.device.info(), finder_),
+      binder_(desk.device, id, finder_),
       jobs_(&desk.nodes) {
   desk_.min_sum += share_.min;
 }

@@ -35,6 +35,10 @@ class PolledDevice final : public Device {
     const std::lock_guard lock(mutex_);
     device_->CloseSession(session, ticket);
   }
+  std::uint64_t WaveBlocks(const LaunchCommand& launch) const override {
+    const std::lock_guard lock(mutex_);
+    return device_->WaveBlocks(launch);
+  }
   void Prepare(Ticket ticket, Preparation preparation) override {
     const std::lock_guard lock(mutex_);
     device_->Prepare(ticket, std::move(preparation));
@@ -62,7 +66,7 @@ class PolledDevice final : public Device {
   }
 
   std::unique_ptr<Device> device_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool closing_ = false;
   std::thread thread_;

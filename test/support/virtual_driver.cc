@@ -72,8 +72,9 @@ std::uint64_t VirtualDriver::Submit(SessionId id, const Work& work, std::uint32_
   body->work = work;
   job->body = std::move(body);
   const std::uint64_t key = static_cast<std::uint64_t>(work.per_block.count()) * 2 + work.cuttable;
-  job->operations.resize(work.launches,
-                         {.cuttable = work.cuttable, .extent = work.blocks, .estimate_key = key});
+  job->operations.resize(
+      work.launches,
+      {.cuttable = work.cuttable, .extent = work.blocks, .wave = work.wave, .estimate_key = key});
   const std::uint64_t number = job->id;
   ++outstanding_;
   Feed(core::JobSubmitted{std::move(job)});
@@ -179,9 +180,11 @@ void VirtualDriver::Turn() {
 
 void VirtualDriver::Execute(const core::StartCommand& order) {
   const Work& work = static_cast<const Body&>(*order.job->body).work;
-  const device::Asked asked{.session = order.session,
-                            .work = work.per_block * static_cast<std::int64_t>(order.count),
-                            .cut = order.count < work.blocks};
+  const device::Asked asked{
+      .session = order.session,
+      .work = work.per_block *
+              static_cast<std::int64_t>((order.count + work.wave - 1) / work.wave * work.wave),
+      .cut = order.count < work.blocks};
   const device::Timeline::Span span = timeline_.Append(now_, asked);
   if (last_end_ != Time{} && span.started > last_end_) {
     largest_idle_gap_ = std::max(largest_idle_gap_, span.started - last_end_);

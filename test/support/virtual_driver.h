@@ -24,6 +24,7 @@ struct Work {
   std::uint64_t blocks = 100;
   std::uint32_t launches = 1;
   bool cuttable = true;
+  std::uint64_t wave = 1;  // blocks side by side: a part of a wave takes as long as all of it
   Duration total() const { return per_block * static_cast<std::int64_t>(blocks) * launches; }
 };
 

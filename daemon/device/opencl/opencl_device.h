@@ -41,6 +41,10 @@ class OpenClDevice final : public Device {
   const DeviceInfo& info() const override { return opened_.info; }
   Status OpenSession(SessionId, Quota) override;
   void CloseSession(SessionId, Ticket) override;
+  // A compute unit works on one group at a time, or on several of which nothing is told.
+  std::uint64_t WaveBlocks(const LaunchCommand&) const override {
+    return opened_.info.compute_units;
+  }
   void Prepare(Ticket, Preparation) override;
   void Start(Ticket, const Command&) override;
 

@@ -82,6 +82,42 @@ TEST(SchedulerTest, EveryBlockRunsOnceAndInOrder) {
   }
 }
 
+// 1,000 blocks in waves of 16 are 62 full ones and one of 8 blocks: 63 waves' time in all, however
+// they are cut. At 14 us a block a wave takes 224 us, so four fit into half of a bound of 2 ms.
+TEST(SchedulerTest, LaunchesAreCutAtWholeWaves) {
+  VirtualDriver::Options options = Under("round_robin");
+  options.traits.preemption_bound = milliseconds(2);
+  VirtualDriver driver(options);
+  const SessionId a = driver.Open(), b = driver.Open();
+  const Work waves{.per_block = microseconds(14), .blocks = 1'000, .wave = 16};
+  driver.KeepBusy(a, waves);
+  driver.KeepBusy(b, waves);
+  driver.RunFor(seconds(1));
+  std::uint64_t most = 0;
+  for (const auto& command : driver.executed()) {
+    EXPECT_EQ(command.first % 16, 0u);
+    if (command.first + command.count != 1'000) {
+      EXPECT_EQ(command.count % 16, 0u);
+    }
+    most = std::max(most, command.count);
+  }
+  EXPECT_EQ(most, 64u);
+  EXPECT_EQ(driver.executed().front().count, 16u) << "the probe is one wave";
+}
+
+// A wave that takes longer than half the bound cannot be made shorter by running less of it.
+TEST(SchedulerTest, NoPartIsLessThanAWave) {
+  VirtualDriver driver(Under("round_robin"));
+  const SessionId a = driver.Open(), b = driver.Open();
+  const Work slow{.per_block = microseconds(500), .blocks = 90, .wave = 8};
+  driver.KeepBusy(a, slow);
+  driver.KeepBusy(b, slow);
+  driver.RunFor(seconds(1));
+  for (const auto& command : driver.executed()) {
+    EXPECT_EQ(command.count, command.first == 88 ? 2u : 8u);
+  }
+}
+
 TEST(SchedulerTest, RoundRobinGivesEqualTimeToShortAndLongLaunches) {
   VirtualDriver driver(Under("round_robin"));
   const SessionId a = driver.Open(), b = driver.Open();
