@@ -130,6 +130,34 @@ TEST_F(OpenCl, TheBuildLogReachesWhoeverLoads) {
   }
 }
 
+TEST_F(OpenCl, AKernelGoesByItsNameInTheSource) {
+  const ModuleInfo module = Load(
+      "kernel void step(global int *x) { x[0] = 7; }\n"
+      "kernel void plain(global int *x) { x[0] = 8; }\n"
+      "#define NAMED(n) kernel void n##_made(global int *x) { x[0] = 9; }\nNAMED(_cl)\n"
+      "kernel void await(global int *x) { while (atomic_or(x, 0) == 0) {} }\n");
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : module.kernels) {
+    names.push_back(kernel.name);
+    EXPECT_EQ(kernel.cuttable, kernel.name != "await") << kernel.name << kernel.whole_reason;
+  }
+  // PoCL calls the first one _cl_step.
+  EXPECT_EQ(names, (std::vector<std::string>{"_cl_made", "await", "plain", "step"}));
+  ASSERT_TRUE(orders_->Allocate(kSession, 1, 4).ok());
+  EXPECT_EQ(Launch(3, {}, {}, {BufferArgument{.buffer = 1}}).outcome, Completion::Outcome::kDone);
+  EXPECT_EQ(orders_->Read<int>(kSession, 1, 1), std::vector<int>{7});
+}
+
+// What stands behind it would be judged, and never compiled.
+TEST_F(OpenCl, RefusesASourceWithAZeroByte) {
+  std::string source = "kernel void f(global int *x) { x[0] = 1; }\n";
+  const std::size_t end = source.size();
+  source += '\0';
+  const Status status = orders_->Load(kSession, 1, Source(source + "f")).status;
+  EXPECT_EQ(status.reason(), reason::kBadModule);
+  EXPECT_THAT(status.message(), HasSubstr("zero byte, at " + std::to_string(end)));
+}
+
 TEST_F(OpenCl, ABufferArgumentMayBeginInside) {
   const std::uint64_t aligned = device_->info().offset_alignment;
   Load("kernel void put(global int *x, int value) { x[0] = value; }\n");

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -26,7 +30,7 @@ TEST(SourceTokens, LeavesOutWhatIsNoCode) {
       Tokenize("a /* b \n c */ d // e \\\n f\n\"g h\" 'i' 0x1fu .5f\n  # define J \\\n k\nl%:m\n");
   std::string code;
   for (const SourceToken& token : tokens.code) code += token.text + "|";
-  EXPECT_EQ(code, "a|d|||0x1fu|.5f|l|%|:|m|");
+  EXPECT_EQ(code, "a|d|||0x1fu|.5f|l|#|m|");
   EXPECT_EQ(tokens.code.back().line, 7u);
   ASSERT_EQ(tokens.directives.size(), 1u);
   EXPECT_EQ(tokens.directives[0].size(), 3u);
@@ -89,6 +93,165 @@ TEST(SourceScan, FindsThemThroughHelpersAndMacros) {
             "kernel void k(flag f) { do { } while (*f == 0); }"));
 }
 
+// However macros spell it, the kernel may wait.
+TEST(SourceScan, SeesWaitsThroughMacros) {
+  const auto with = [](const std::string& lines, const std::string& body) {
+    return Waits(lines + "\nkernel void k(global int *f, int n) {\n" + body + "\n}\n");
+  };
+  EXPECT_TRUE(with("#define UNTIL while", "UNTIL (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define EVER for (;;)", "EVER { if (atomic_or(f, 0)) break; }"));
+  EXPECT_TRUE(
+      with("#define LOOP do {\n#define END(c) } while (!(c))", "LOOP n++; END(atomic_or(f, 0));"));
+  EXPECT_TRUE(with("#define SHY volatile", "while (*(SHY global int *)f == 0) n++;"));
+  EXPECT_TRUE(with("#define PEEK atomic_or", "while (PEEK(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define ZERO (0)", "while (atomic_add(f, ZERO) == 0) {}"));
+  EXPECT_TRUE(with("#define JOIN(a, b) a##b", "while (JOIN(atomic, _or)(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define IN(x) x\n#define TWICE(x) IN(IN(x))",
+                   "TWICE(while) (TWICE(atomic_or(f, 0)) == 0) {}"));
+  EXPECT_TRUE(
+      with("#define CALL(what, ...) what(__VA_ARGS__)", "while (CALL(atomic_or, f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define A(x) B\n#define B(x) while (x)", "A(1)(atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define N(a, b) a##b while", "N(,) (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define while while", "while (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(
+      Waits("#define WAITING(name) kernel void name##_all(global int *f) \\\n"
+            "  { while (atomic_or(f, 0) == 0) {} }\nWAITING(k)",
+            "k_all"));
+  EXPECT_TRUE(Waits("kernel void k(global int *f) <% while (atomic_or(f<:0:>, 0) == 0) ; %>"));
+  // What is defined for a while counts for that while.
+  EXPECT_TRUE(with("#define while if\n#undef while", "while (atomic_or(f, 0) == 0) {}"));
+  EXPECT_FALSE(with("#define LOOK(p) atomic_or(p, 0)\n#undef LOOK\n#define LOOK(p) (p)[0]",
+                    "while (LOOK(f) < n) n--;"));
+  EXPECT_FALSE(with("#define REPEAT(n) for (int i = 0; i < n; i++)", "REPEAT(n) f[i] = i;"));
+  EXPECT_FALSE(with("#define STEP(p) atomic_add(p, 1)", "while (STEP(f) < n) n--;"));
+}
+
+// Each branch of a conditional may be the one that the compiler takes.
+TEST(SourceScan, OfWhatMayBeDefinedTheWorstCounts) {
+  const auto with = [](const std::string& a, const std::string& b, const std::string& body) {
+    return Waits("#ifdef OTHER\n" + a + "\n#else\n" + b +
+                 "\n#endif\nkernel void k(global int *f, int n) {\n" + body + "\n}\n");
+  };
+  const std::string looks = "#define GET(p) atomic_or(p, 0)",
+                    takes = "#define GET(p) atomic_inc(p)";
+  EXPECT_TRUE(with(looks, takes, "while (GET(f) < n) {}"));
+  EXPECT_TRUE(with(takes, looks, "while (GET(f) < n) {}"));
+  EXPECT_TRUE(with(looks, "", "while (GET(f) < n) {}"));
+  EXPECT_TRUE(with("#define DO while", "#define DO if", "DO (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define DO if", "#define DO while", "DO (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define while if", "", "while (atomic_or(f, 0) == 0) {}"));
+  EXPECT_TRUE(with("#define READ atomic_or", "#define READ atomic_add", "while (READ(f, 0)) {}"));
+  EXPECT_TRUE(with("#define STEP 0", "#define STEP 1", "while (atomic_add(f, STEP) < n) {}"));
+  EXPECT_TRUE(with("#define OPEN {", "#define OPEN { {", "if (n) OPEN f[0] = 1; }"))
+      << "nobody knows";
+  EXPECT_FALSE(with(takes, "#define GET(p) atom_inc(p)", "while (GET(f) < n) {}"));
+  EXPECT_FALSE(with("#define T float", "#define T int", "for (T i = 0; i < n; i++) f[0] = i;"));
+  EXPECT_FALSE(with("#define N 64", "", "for (int i = 0; i < N; i++) f[i] = N;"));
+  EXPECT_FALSE(with("#define SYNC barrier(1);", "#define SYNC", "while (n > 1) { SYNC n /= 2; }"));
+}
+
+TEST(SourceScan, WhatMakesFunctionsOfUnknownShapeLeavesNoneOfThemKnown) {
+  const SourceScan scan = Scan(
+      "#ifdef A\n#define MAKE(n) kernel void n(global int *f) {\n#else\n"
+      "#define MAKE(n) kernel void n(volatile global int *f) { {\n#endif\n"
+      "kernel void plain(global int *f) { f[0] = 1; }\nMAKE(made) f[0] = 1; }\n");
+  EXPECT_THAT(scan.WaitOf("plain"), HasSubstr("MAKE"));
+  EXPECT_THAT(scan.WaitOf("made"), HasSubstr("line 7"));
+}
+
+// Sources that would take for ever, were each place looked at from each other.
+TEST(SourceScan, TakesTimeInProportion) {
+  const auto repeated = [](std::string_view text, std::size_t bytes) {
+    std::string all;
+    while (all.size() < bytes) all += text;
+    return all;
+  };
+  const auto numbered = [](const std::function<std::string(const std::string&)>& line,
+                           std::size_t bytes) {
+    std::string all;
+    for (int i = 0; all.size() < bytes; ++i) all += line(std::to_string(i)) + "\n";
+    return all;
+  };
+  const auto kernel = [](const std::string& body) {
+    return "kernel void k(global int *f){" + body;
+  };
+  using Make = std::function<std::string(std::size_t bytes)>;
+  const std::map<std::string, Make> sources{
+      {"loops in loops", [&](std::size_t n) { return kernel(repeated("for(;;)", n)); }},
+      {"waits in waits", [&](std::size_t n) { return kernel(repeated("while(x){", n)); }},
+      {"tails in tails", [&](std::size_t n) { return kernel(repeated("do ", n)); }},
+      {"heads in heads",
+       [&](std::size_t n) {
+         return kernel(repeated("while(({", n / 2) + repeated("}));", n / 2));
+       }},
+      {"atomics in atomics", [&](std::size_t n) { return kernel(repeated("atomic_add(f,", n)); }},
+      {"exchanges", [&](std::size_t n) { return kernel(repeated("atomic_cmpxchg(f,1,1+", n)); }},
+      {"names of atomics", [&](std::size_t n) { return kernel(repeated("atomic_or ", n)); }},
+      {"qualifiers", [&](std::size_t n) { return kernel(repeated("volatile ", n)); }},
+      {"open brackets", [&](std::size_t n) { return repeated("(", n); }},
+      {"open bodies", [&](std::size_t n) { return repeated("f(){", n); }},
+      {"backslashes", [&](std::size_t n) { return repeated("\\ ", n); }},
+      {"volatile types",
+       [&](std::size_t n) {
+         return numbered(
+             [](const auto& i) {
+               return "typedef volatile int t" + i + ";void f" + i + "(t" + i + " x){x;}";
+             },
+             n);
+       }},
+      {"a chain of helpers",
+       [&](std::size_t n) {
+         return "void f(global int *f){while(atomic_or(f,0));}\n" +
+                numbered([](const auto& i) { return "void f" + i + "0(){f" + i + "1();}"; }, n);
+       }},
+      {"helpers of one name",
+       [&](std::size_t n) {
+         return repeated("void f(global int*g){while(atomic_or(g,0));f(g);}\n", n);
+       }},
+      {"macros that double",
+       [&](std::size_t n) {
+         return "#define A(x) x x\n#define B(x) A(A(A(A(x))))\n#define C(x) B(B(B(B(x))))\n" +
+                kernel(repeated("C(C(y))", n));
+       }},
+      {"macros in macros",
+       [&](std::size_t n) {
+         return "#define A(x) x\n" + kernel(repeated("A(", n / 2) + repeated(")", n / 2));
+       }},
+      {"macros that go on",
+       [&](std::size_t n) { return "#define A(x) x A\n" + kernel("A" + repeated("(1)", n)); }},
+      {"arguments that do not end",
+       [&](std::size_t n) { return "#define A(x) x\n" + kernel(repeated("A(,", n)); }},
+      {"one macro after the other",
+       [&](std::size_t n) {
+         return numbered([](const auto& i) { return "#define m" + i + " m" + i + "0"; }, n) + "m1";
+       }},
+      {"definitions upon definitions",
+       [&](std::size_t n) {
+         return "#if 1\n" +
+                numbered([](const auto& i) { return "#define A(x) x" + i + "\nA(1)"; }, n);
+       }},
+      {"conditions", [&](std::size_t n) {
+         return "#define A(x) x x x x\n" + repeated("#if A(A(A(A(A(1)))))\n", n);
+       }}};
+  const auto cost = [](const std::string& source) {
+    double least = 1e9;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      timespec before{}, after{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+      (void)Scan(source);
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+      least = std::min(least, static_cast<double>(after.tv_sec - before.tv_sec) +
+                                  1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec));
+    }
+    return least;
+  };
+  // Sixteen times as long: 16 times the cost where it grows with the length, 256 with its square.
+  for (const auto& [name, make] : sources) {
+    const double small = cost(make(1 << 13)), large = cost(make(1 << 17));
+    EXPECT_LT(large, 64 * small) << name << ": " << small << " and " << large;
+  }
+}
+
 TEST(SourceScan, TellsTheLineAndLeavesOthersAlone) {
   const SourceScan scan = Scan(
       "kernel void a(global int *f) {\n"
@@ -116,13 +279,14 @@ TEST(SourceScan, CountedLoopsRetriesAndWorkQueuesAreNoWaits) {
             "kernel void k(global int *f, int n) { while (n > 0) { add(f, n); n--; } }"));
 }
 
-TEST(SourceScan, AKernelThatTheTextDoesNotNameMayBeAnyThatWaits) {
+TEST(SourceScan, AKernelGoesByTheNameThatTheTextGivesIt) {
   const std::string waits = "(global int *f) { while (atomic_add(f, 0) == 0) {} }\n";
   for (const std::string& source : {"#define NAME made\nkernel void NAME" + waits,
                                     "#define K(n) kernel void n##_made\nK(just)" + waits,
                                     "#define K(n) kernel void n" + waits + "K(made)\n"}) {
     const SourceScan scan = Scan(source + "kernel void plain(global int *f) { f[0] = 1; }\n");
-    EXPECT_NE(scan.WaitOf("made"), "") << source;
+    EXPECT_NE(scan.WaitOf("made") + scan.WaitOf("just_made"), "") << source;
+    EXPECT_NE(scan.WaitOf("nobody"), "") << "may be any that waits";
     EXPECT_EQ(scan.WaitOf("plain"), "") << source;
   }
   EXPECT_EQ(Scan("#define NAME made\nkernel void NAME(global int *f) { f[0] = 1; }").WaitOf("made"),
@@ -134,7 +298,19 @@ TEST(SourceScan, ReadingFilesIsSeenHoweverItIsWritten) {
                            "#inc\\\nlude \"x\"", "#/**/include_next <x>", "#import \"x\""}) {
     EXPECT_NE(Scan(std::string(line) + "\n").reads_file, "") << line;
   }
-  for (const char* line : {"// #include \"x\"", "/* \n#include \"x\"\n */", "#define include x"}) {
+  // That one is there is read off its absence.
+  for (const char* line :
+       {"#if __has_include(\"x\")", "#ifdef X\n#elif defined(X) && __has_include_next(<x>)",
+        "#define H __has_include(<x>)\n#if H", "#define H __has_include\n#if H(<x>)",
+        "#if __has_embed(<x>)",
+        "#define J(a, b) a##b\n#define K(a, b) J(a, b)\n#if K(__has_, include)(<x>)",
+        "#define J(a) __has_##a\n#if 1\n#define K J(include)\n#else\n#define K 1\n#endif\n#if "
+        "K(<x>)",
+        "#define J(a) a##a\n#ifdef X\n#define K (\n#else\n#define K 1\n#endif\n#if K"}) {
+    EXPECT_NE(Scan(std::string(line) + "\n#endif\n").reads_file, "") << line;
+  }
+  for (const char* line : {"// #include \"x\"", "/* \n#include \"x\"\n */", "#define include x",
+                           "#define J(a, b) a##b\n#if J(1, 2) && defined(J)\n#endif"}) {
     EXPECT_EQ(Scan(std::string(line) + "\n").reads_file, "") << line;
   }
 }

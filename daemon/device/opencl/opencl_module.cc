@@ -27,7 +27,15 @@ struct NamedKernel {
   KernelHandle kernel;
 };
 
-Result<std::vector<NamedKernel>> KernelsByName(cl_program program) {
+// PoCL has macros that rename its builtins, and with them a kernel that is named like one.
+std::string NameInSource(std::string name, const SourceScan& scan) {
+  constexpr std::string_view kRenamed = "_cl_";
+  if (!name.starts_with(kRenamed) || scan.functions.contains(name)) return name;
+  std::string written = name.substr(kRenamed.size());
+  return scan.functions.contains(written) ? written : name;
+}
+
+Result<std::vector<NamedKernel>> KernelsByName(cl_program program, const SourceScan& scan) {
   cl_uint count = 0;
   cl_int error = clCreateKernelsInProgram(program, 0, nullptr, &count);
   if (error != CL_SUCCESS) return ClFailure("listing the module's kernels", error);
@@ -41,7 +49,7 @@ Result<std::vector<NamedKernel>> KernelsByName(cl_program program) {
     std::string name(std::max<std::size_t>(size, 1), '\0');
     clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name.data(), nullptr);
     name.resize(name.size() - 1);
-    kernels.push_back({std::move(name), KernelHandle(kernel)});
+    kernels.push_back({NameInSource(std::move(name), scan), KernelHandle(kernel)});
   }
   std::sort(kernels.begin(), kernels.end(),
             [](const NamedKernel& a, const NamedKernel& b) { return a.name < b.name; });
@@ -131,10 +139,14 @@ Result<ProgramHandle> BuildEitherWay(cl_context context, cl_device_id device,
 Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const std::string& source,
                                  const std::string& cannot_cut) {
   if (source.empty()) return BadModule("the source is empty");
+  if (const std::size_t zero = source.find('\0'); zero != std::string::npos) {
+    return BadModule("the source has a zero byte, at " + std::to_string(zero) +
+                     " (counting from 0): compilers stop there; send it without");
+  }
   const SourceScan scan = Scan(source);
   if (!scan.reads_file.empty()) {
     return BadModule("the source reads a file of the daemon's host, " + scan.reads_file +
-                     ": send one text with everything in it");
+                     ": send one text with everything in it, that asks for no other");
   }
   std::string whole = cannot_cut.empty() ? scan.no_prelude : cannot_cut;
   OpenClModule module;
@@ -144,7 +156,7 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const 
   module.runs_ranges = whole.empty();
   module.info.build_log = BuildLog(module.program.get(), device);
   Warm(module.program.get());
-  Result<std::vector<NamedKernel>> kernels = KernelsByName(module.program.get());
+  Result<std::vector<NamedKernel>> kernels = KernelsByName(module.program.get(), scan);
   if (!kernels) return kernels.status();
   std::vector<std::vector<UnknownType>> unknown;
   for (NamedKernel& named : *kernels) {

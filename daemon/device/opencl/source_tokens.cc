@@ -2,6 +2,7 @@
 #include "device/opencl/source_tokens.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace gpusched::device {
@@ -35,6 +36,26 @@ std::size_t JointAt(std::string_view source, std::size_t at) {
   return line_end != 0 ? end + line_end : 0;
 }
 
+// Other ways to write a character: OpenCL C has both kinds.
+struct Spelling {
+  std::string_view written;
+  char meant;
+};
+// Everywhere. In a literal the first guards a quote.
+constexpr std::array<Spelling, 6> kTrigraphs{
+    {{"?\?/", '\\'}, {"?\?=", '#'}, {"?\?<", '{'}, {"?\?>", '}'}, {"?\?(", '['}, {"?\?)", ']'}}};
+// Outside literals and comments.
+constexpr std::array<Spelling, 5> kDigraphs{
+    {{"%:", '#'}, {"<%", '{'}, {"%>", '}'}, {"<:", '['}, {":>", ']'}}};
+
+template <std::size_t n>
+const Spelling* SpellingAt(const std::array<Spelling, n>& spellings, std::string_view rest) {
+  const auto found = std::find_if(spellings.begin(), spellings.end(), [rest](const Spelling& one) {
+    return rest.starts_with(one.written);
+  });
+  return found == spellings.end() ? nullptr : &*found;
+}
+
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view source) {
@@ -45,9 +66,9 @@ class Tokenizer {
       } else if (const std::size_t line_end = LineEndAt(source, at); line_end != 0) {
         source_ += '\n';
         at += line_end;
-      } else if (source.substr(at).starts_with("?\?/")) {
-        source_ += '\\';  // OpenCL C has trigraphs: in a literal it guards a quote
-        at += 3;
+      } else if (const Spelling* trigraph = SpellingAt(kTrigraphs, source.substr(at))) {
+        source_ += trigraph->meant;
+        at += trigraph->written.size();
       } else {
         source_ += source[at++];
       }
@@ -73,6 +94,7 @@ class Tokenizer {
       ++line_;
       ++at_;
     } else if (IsBlank(c)) {
+      blank_ = true;
       ++at_;
     } else if (c == '/' && Peek(1) == '/') {
       while (at_ < source_.size() && Peek() != '\n') ++at_;
@@ -87,17 +109,21 @@ class Tokenizer {
       Add(Take(ContinuesName));
     } else if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) {
       Add(Take([](char d) { return ContinuesName(d) || d == '.'; }));
+    } else if (const Spelling* digraph = SpellingAt(kDigraphs, Rest())) {
+      Add(std::string(1, digraph->meant));
+      at_ += digraph->written.size();
     } else {
       Add(std::string(1, c));
       ++at_;
     }
   }
 
-  // '#' or its digraph or trigraph.
+  std::string_view Rest() const { return std::string_view(source_).substr(at_); }
+
+  // '#' or its digraph.
   bool BeginsDirective() {
-    const std::string_view rest = std::string_view(source_).substr(at_);
-    for (const std::string_view sign : {"#", "%:", "?\?="}) {
-      if (!rest.starts_with(sign)) continue;
+    for (const std::string_view sign : {"#", "%:"}) {
+      if (!Rest().starts_with(sign)) continue;
       at_ += sign.size();
       return true;
     }
@@ -105,6 +131,7 @@ class Tokenizer {
   }
 
   void SkipComment() {
+    blank_ = true;
     at_ += 2;
     while (at_ < source_.size() && !(Peek() == '*' && Peek(1) == '/')) {
       if (Peek() == '\n') ++line_;
@@ -131,11 +158,17 @@ class Tokenizer {
 
   void Add(std::string text) {
     line_is_fresh_ = false;
-    (in_directive_ ? directive_ : tokens_.code).push_back({std::move(text), line_});
+    auto& to = in_directive_ ? directive_ : tokens_.code;
+    to.push_back({.text = std::move(text), .line = line_, .after_blank = blank_});
+    blank_ = false;
   }
 
   void EndLine() {
-    if (!directive_.empty()) tokens_.directives.push_back(std::move(directive_));
+    blank_ = true;
+    if (!directive_.empty()) {
+      tokens_.directives.push_back(std::move(directive_));
+      tokens_.places.push_back(tokens_.code.size());
+    }
     directive_.clear();
     in_directive_ = false;
     line_is_fresh_ = true;
@@ -147,6 +180,7 @@ class Tokenizer {
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
   bool line_is_fresh_ = true;  // only white space and comments so far
+  bool blank_ = true;          // white space or a comment before the next token
   bool in_directive_ = false;
   DirectiveLine directive_;
   SourceTokens tokens_;

@@ -1,6 +1,7 @@
 // OpenCL C as a list of words: comments, literals' contents and line splices gone, macros apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace gpusched::device {
 struct SourceToken {
   std::string text;  // a name, a number, or one character of punctuation; "" for a string literal
   std::uint32_t line = 0;
+  bool after_blank = false;  // which tells "#define f (x)" from "#define f(x)"
+  // A macro's own name where it stays a name: within its own body, or where it may not be defined.
+  bool stays = false;
 };
 
 // A preprocessor line: its words after the '#', "define" and its like first.
@@ -19,6 +23,7 @@ using DirectiveLine = std::vector<SourceToken>;
 struct SourceTokens {
   std::vector<SourceToken> code;
   std::vector<DirectiveLine> directives;  // none is empty
+  std::vector<std::size_t> places;        // of each: how much of the code stands before it
 };
 
 SourceTokens Tokenize(std::string_view source);
