@@ -131,6 +131,7 @@ class Story {
                          .arguments = &arguments_};
     for (const std::uint64_t count : {13u, 40u, 11u}) {
       launch.count = count;
+      if (device_.WaveBlocks(launch) < 1) sink_.NotDone();
       Start(launch);
       launch.first += count;
     }

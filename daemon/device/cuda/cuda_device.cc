@@ -50,8 +50,35 @@ CudaDevice::~CudaDevice() {
   opened_.work.reset();
 }
 
-void CudaDevice::UseDevice() {
+void CudaDevice::UseDevice() const {
   health_.Seen("choosing the device", cudaSetDevice(opened_.ordinal));
+}
+
+std::uint64_t CudaDevice::WaveBlocks(const LaunchCommand& launch) const {
+  const Result<CudaModule*> module = FindModule(launch.session, launch.module);
+  if (!module || launch.kernel >= (*module)->kernels.size()) return 1;
+  CudaKernel& kernel = (*module)->kernels[launch.kernel];
+  const KernelInfo& info = (*module)->info.kernels[launch.kernel];
+  const BlockNeeds needs{.threads = Volume(launch.block),
+                         .dynamic_bytes = launch.dynamic_local_bytes};
+  // What is never cut, or is refused when it starts, is not worth a question.
+  if (!info.cuttable || needs.threads == 0 || needs.threads > info.max_block_threads ||
+      needs.dynamic_bytes > kernel.dynamic_limit) {
+    return 1;
+  }
+  if (const auto known = kernel.waves.Find(needs)) return *known;
+  if (health_.broken()) return 1;
+  UseDevice();
+  int on_one = 0;
+  const cudaError_t error = health_.Seen(
+      "asking how many blocks of kernel '" + info.name + "' run side by side",
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+          &on_one, kernel.handle, static_cast<int>(needs.threads), needs.dynamic_bytes));
+  if (error != cudaSuccess || on_one < 1) return 1;
+  const std::uint64_t wave =
+      std::min(kLargestWave, static_cast<std::uint64_t>(on_one) * opened_.info.compute_units);
+  kernel.waves.Keep(needs, wave);
+  return wave;
 }
 
 void CudaDevice::Start(Ticket ticket, const Command& command) {

@@ -49,6 +49,8 @@ class CudaDevice final : public Device {
   const DeviceInfo& info() const override { return opened_.info; }
   Status OpenSession(SessionId, Quota) override;
   void CloseSession(SessionId, Ticket) override;
+  // Asks the driver once for each kind of block.
+  std::uint64_t WaveBlocks(const LaunchCommand&) const override;
   void Prepare(Ticket, Preparation) override;
   void Start(Ticket, const Command&) override;
   Duration Poll(Time now) override;
@@ -103,7 +105,7 @@ class CudaDevice final : public Device {
 
   // The tables' entries stay where they are while a command names them; with mutex_ not held.
   Result<Buffer*> FindBuffer(SessionId, BufferId);
-  Result<CudaModule*> FindModule(SessionId, ModuleId);
+  Result<CudaModule*> FindModule(SessionId, ModuleId) const;
 
   Status Carry(const LoadModule&, ModuleInfo&);
   Status Carry(const UnloadModule&);
@@ -111,15 +113,15 @@ class CudaDevice final : public Device {
   Status Carry(const Free&);
   Result<DeviceMemory> MakeMemory(std::uint64_t bytes);
   void LeaveBehindIfLost(Session);
-  void UseDevice();
+  void UseDevice() const;
   Status LostStatus() const;
 
   OpenedCuda opened_;
   CompletionSink& sink_;
-  ContextHealth health_;
+  mutable ContextHealth health_;  // a question may meet a broken context, too
 
   // Guards the tables between the executor's calls and the preparing threads.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   QuotaBook quotas_;
   std::unordered_map<std::uint64_t, Session> sessions_;  // by serial
   // What was freed after the device was lost: commands that were given up may still execute.

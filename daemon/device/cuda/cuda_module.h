@@ -9,6 +9,7 @@
 #include "device/cuda/expected_time.h"
 #include "device/cuda/handle.h"
 #include "device/cuda/image_choice.h"
+#include "device/cuda/known_waves.h"
 #include "device/device.h"
 #include "gpusched/status.h"
 
@@ -22,7 +23,9 @@ struct CudaKernel {
   bool boxed = false;
   std::uint32_t box_offset = 0;
   std::uint64_t dynamic_limit = 0;  // bytes of shared memory a launch may ask for
-  ExpectedTime time;                // per block; the executor's own
+  // The executor's own.
+  ExpectedTime time;  // per block
+  KnownWaves waves;
 };
 
 struct CudaModule {

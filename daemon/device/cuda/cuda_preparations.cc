@@ -69,7 +69,7 @@ Result<CudaDevice::Buffer*> CudaDevice::FindBuffer(SessionId session, BufferId b
   return &found->second;
 }
 
-Result<CudaModule*> CudaDevice::FindModule(SessionId session, ModuleId module) {
+Result<CudaModule*> CudaDevice::FindModule(SessionId session, ModuleId module) const {
   const std::lock_guard lock(mutex_);
   const auto holder = sessions_.find(session.serial);
   if (holder == sessions_.end()) return NoSuchSession(session);

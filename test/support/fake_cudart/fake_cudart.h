@@ -19,6 +19,9 @@ struct FakeGpu {
   std::string name = "stand-in 90";
   int major = 9, minor = 0;
   int multiprocessors = 4;
+  // Side by side on one multiprocessor. In truth they run one after the other here, so that a
+  // scheduler that was told more would wait longer for a wave than for a block.
+  int most_blocks = 1;
   std::size_t memory_bytes = std::size_t{256} << 20;
   bool vanished = false;  // it is counted, and every call for it fails
 };

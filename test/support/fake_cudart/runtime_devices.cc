@@ -36,7 +36,7 @@ cudaDeviceProp gpusched::test::PropertiesOf(const FakeGpu& gpu, int device) {
   told.warpSize = 32;
   told.maxThreadsPerBlock = 1'024;
   told.maxThreadsPerMultiProcessor = gpu.major >= 8 ? 2'048 : 1'024;
-  told.maxBlocksPerMultiProcessor = gpu.major >= 8 ? 32 : 16;
+  told.maxBlocksPerMultiProcessor = gpu.most_blocks;
   const int block[3] = {1'024, 1'024, 64}, grid[3] = {2'147'483'647, 65'535, 65'535};
   std::copy_n(block, 3, told.maxThreadsDim);
   std::copy_n(grid, 3, told.maxGridSize);

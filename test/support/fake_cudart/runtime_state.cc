@@ -19,12 +19,14 @@ FakeDriver DefaultDriver() {
                     .major = 9,
                     .minor = 0,
                     .multiprocessors = 4,
+                    .most_blocks = 1,
                     .memory_bytes = std::size_t{256} << 20,
                     .vanished = false},
                    {.name = "stand-in 75",
                     .major = 7,
                     .minor = 5,
                     .multiprocessors = 2,
+                    .most_blocks = 1,
                     .memory_bytes = std::size_t{128} << 20,
                     .vanished = false}}};
 }
