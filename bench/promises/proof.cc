@@ -32,7 +32,7 @@ Result<sim::RunFigures> RunChecked(const sim::Scenario& scenario, const std::str
   if (!made.ok()) return made.status();
   sim::CheckerOptions options;
   options.limits = scenario.limits;
-  options.order_kept = scenario.traits.order_kept;
+  options.priority_classes = scenario.traits.priority_classes;
   options.preemption_bound = scenario.traits.preemption_bound;
   options.shortest_useful_chunk = scenario.traits.shortest_useful_chunk;
   options.policy.kind = choice->kind;

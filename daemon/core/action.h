@@ -21,6 +21,7 @@ struct StartCommand {
   std::uint32_t operation = 0;
   std::uint64_t first = 0, count = 0;
   Duration estimate{0};
+  std::uint32_t priority_class = 0;  // priority_class.h
 };
 // A hint to end a command early.
 struct Interrupt {

@@ -50,8 +50,9 @@ class Scheduler::Core {
   void On(PolicyChanged&);
   void On(SettingsChanged&);
   std::optional<Status> Refusal(const Job&) const;
-  Duration ChargeOf(const Flight&, const CommandFinished&);
+  Duration ChargeOf(Flight&, Time ended);
   void Settle(Session&, const Flight&, const CommandFinished&, Duration charged);
+  void Learn(Session&, const Flight&, Duration took, Duration charged);
   void Rewind(Session&, const Flight&, std::uint64_t next);
   void Cancel(Session&, Job*, const Status& why);
   void DropUnstarted(Session&, Job&);
@@ -88,7 +89,9 @@ class Scheduler::Core {
   void AdvanceFluid(Time now);
   bool DeviceStalls(Time now) const;
   void ReconcileFluid();
-  Duration Executing() const;  // what the command now executing has had so far
+  Duration Executing() const;  // what the commands in flight have had so far
+  template <typename Give>
+  void DivideSinceLastEnd(Time until, const Flight* ended, Give give);
   bool OnlyCapsHoldBack() const {
     return runnable_count_ == 0 &&
            (!cap_ends_.empty() || beside_strict_.reached() || beside_idle_.reached());
@@ -107,12 +110,14 @@ class Scheduler::Core {
   };
   void Dispatch();
   bool MayDecide() const;
+  bool ordered() const { return traits_.priority_classes == 1; }
   bool ReconsiderCurrent();  // false: nothing more can be done now
   bool OpenNext();           // likewise
   Decision Ask(const std::optional<CurrentSlice>&);
   Step StartNext();
   Piece Cut(const Session&, Job&, Duration remaining, bool nothing_started) const;
   bool Fits(const Session&, const Piece&) const;
+  bool FitsItsClass(const Session&, const Piece&) const;
   void Start(Session&, std::uint32_t slice, const Piece&);
   void OpenSlice(Session&, const Decision&);
   void StopSlice(SliceEnd);
@@ -160,6 +165,7 @@ class Scheduler::Core {
   std::uint64_t slice_serial_ = 0;
   bool reconsider_ = false;  // something happened that could preempt
   Time ask_again_ = kNever;
+  bool declined_ = false;  // what the policy chose did not fit, and nothing has happened since
 
   std::vector<Flight> flights_;  // in order of start
   Duration flight_time_{0};      // their estimates plus spreads

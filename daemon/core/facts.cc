@@ -65,6 +65,7 @@ Scheduler::Core::~Core() {
 void Scheduler::Core::Handle(Time now, Event event) {
   GPUSCHED_CORE_CHECK(now >= now_);
   now_ = now;
+  declined_ = false;
   AdvanceFluid(now);
   std::visit(
       [this](auto& fact) {
@@ -275,12 +276,13 @@ void Scheduler::Core::On(CommandFinished& fact) {
   const auto at = std::find_if(flights_.begin(), flights_.end(),
                                [&](const Flight& f) { return f.ticket == fact.ticket; });
   GPUSCHED_CORE_CHECK(at != flights_.end());
+  const Duration charged = ChargeOf(*at, fact.ended);
   const Flight flight = *at;
   flights_.erase(at);
   flight_time_ -= flight.at_most;
   if (flight.alone) --alone_in_flight_;
   Session& session = *sessions_[flight.session];
-  Settle(session, flight, fact, ChargeOf(flight, fact));
+  Settle(session, flight, fact, charged);
   ReconcileFluid();
 
   Job* job = flight.job;
@@ -306,13 +308,37 @@ void Scheduler::Core::On(CommandFinished& fact) {
 }
 
 // What the command kept others from: see "charged" in the glossary of daemon/README.md.
-Duration Scheduler::Core::ChargeOf(const Flight& flight, const CommandFinished& fact) {
-  const std::uint64_t serial = slices_[flight.slice].serial;
-  const bool same_slice = serial == device_slice_;
-  const Time begin = same_slice ? device_end_ : std::max(flight.submitted, device_end_);
-  device_end_ = std::max(device_end_, fact.ended);
-  device_slice_ = serial;
-  return std::max(Duration::zero(), fact.ended - begin);
+Duration Scheduler::Core::ChargeOf(Flight& flight, Time ended) {
+  DivideSinceLastEnd(ended, &flight, [](Flight& of, Duration had) { of.had += had; });
+  device_end_ = std::max(device_end_, ended);
+  device_slice_ = slices_[flight.slice].serial;
+  return flight.had;
+}
+
+// Gives the time from the last end to `until` to those who executed: of each class the first in
+// flight, or the one that `ended`; where two did at once, to the higher. What came before all of
+// them belongs to the slice that had the device last, if it has it still.
+template <typename Give>
+void Scheduler::Core::DivideSinceLastEnd(Time until, const Flight* ended, Give give) {
+  Flight* last = nullptr;
+  for (std::uint32_t below = traits_.priority_classes; below > 0;) {
+    Flight* first = nullptr;
+    for (Flight& flight : flights_) {
+      if (flight.priority_class >= below) continue;
+      if (first == nullptr || flight.priority_class > first->priority_class ||
+          (&flight == ended && flight.priority_class == first->priority_class)) {
+        first = &flight;
+      }
+    }
+    if (first == nullptr) break;
+    below = first->priority_class;
+    if (slices_[first->slice].serial == device_slice_) last = first;
+    const Time begin = std::max(first->submitted, device_end_);
+    if (begin >= until) continue;
+    give(*first, until - begin);
+    until = begin;
+  }
+  if (last != nullptr && until > device_end_) give(*last, until - device_end_);
 }
 
 // Books a finished command: account, cap, estimate, slice and job.
@@ -330,7 +356,7 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   Job& job = *flight.job;
   const Operation& operation = job.operations[flight.operation];
   if (fact.outcome == CommandFinished::Outcome::kDone) {
-    session.estimates.Measured(operation.estimate, operation.Whole(flight.count), took);
+    Learn(session, flight, took, charged);
     if (!operation.cuttable)
       session.longest_uncuttable = std::max(session.longest_uncuttable, took);
   }
@@ -345,6 +371,14 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   slice.used += charged - flight.estimate;
   slice.in_flight -= flight.estimate;
   --slice.outstanding;
+}
+
+// A command that was overtaken says little of its own time.
+void Scheduler::Core::Learn(Session& session, const Flight& flight, Duration took,
+                            Duration charged) {
+  const Operation& operation = flight.job->operations[flight.operation];
+  if (!ordered() && charged < took && session.estimates.Known(operation.estimate)) return;
+  session.estimates.Measured(operation.estimate, operation.Whole(flight.count), took);
 }
 
 // The device stopped a command early: what it left is to be started again, first of all.
@@ -402,10 +436,11 @@ void Scheduler::Core::ReplacePolicy(PolicySpec spec, std::unique_ptr<Policy> pol
 // What slices in progress have had so far is charged under the old rule, the rest under the new
 // one.
 void Scheduler::Core::SplitSlices() {
-  for (Slice& slice : slices_) {
-    if (!slice.in_use) continue;
-    const bool executing = !flights_.empty() && &slices_[flights_.front().slice] == &slice;
-    Apply(slice, slice.report.charged + (executing ? Executing() : Duration::zero()));
+  std::vector<Duration> had(slices_.size());
+  for (const Flight& flight : flights_) had[flight.slice] += flight.had;
+  DivideSinceLastEnd(now_, nullptr, [&](Flight& of, Duration time) { had[of.slice] += time; });
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    if (slices_[i].in_use) Apply(slices_[i], slices_[i].report.charged + had[i]);
   }
 }
 

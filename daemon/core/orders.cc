@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/core.h"
+#include "core/priority_class.h"
 
 namespace gpusched::core {
 
@@ -80,6 +81,7 @@ bool Scheduler::Core::ReconsiderCurrent() {
 bool Scheduler::Core::MayDecide() const {
   if (runnable_count_ == 0) return false;
   if (flights_.empty()) return true;
+  if (!ordered()) return flights_.size() < limits_.commands_in_flight && !declined_;
   return flights_.size() < limits_.commands_in_flight && alone_in_flight_ == 0 &&
          flight_time_ < std::max(bounds_.setting(), traits_.shortest_useful_chunk);
 }
@@ -97,7 +99,8 @@ bool Scheduler::Core::OpenNext() {
   if (decision.kind != Decision::Kind::kRun) return false;
   Session& session = *sessions_[decision.session.slot];
   const Piece piece = Cut(session, *NextJob(session), decision.length, true);
-  if (!Fits(session, piece)) return false;
+  declined_ = !Fits(session, piece);
+  if (declined_) return false;
   OpenSlice(session, decision);
   Start(session, current_, piece);
   return true;
@@ -192,17 +195,31 @@ Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Du
 // In flight by time: a higher arrival waits for all that is in flight.
 bool Scheduler::Core::Fits(const Session& session, const Piece& piece) const {
   if (flights_.empty()) return true;
-  if (piece.alone || alone_in_flight_ > 0) return false;
   if (flights_.size() >= limits_.commands_in_flight) return false;
   if (free_slices_.empty()) return false;
-  if (!traits_.order_kept) {
-    // Nothing orders two commands of one session, or of equals, but their completion.
-    for (const Flight& flight : flights_) {
-      if (sessions_[flight.session]->share.priority >= session.share.priority) return false;
-    }
-  }
+  if (!ordered()) return FitsItsClass(session, piece);
+  if (piece.alone || alone_in_flight_ > 0) return false;
   return flight_time_ + piece.at_most <=
          std::max(bounds_.InForce(session.share.priority), traits_.shortest_useful_chunk);
+}
+
+// What is in flight of lower classes is overtaken, of higher ones waited for.
+bool Scheduler::Core::FitsItsClass(const Session& session, const Piece& piece) const {
+  const std::uint32_t own = ClassOf(session.share.priority, traits_.priority_classes);
+  Duration before{0};
+  for (const Flight& flight : flights_) {
+    if (flight.priority_class > own) return false;
+    if (flight.priority_class < own) {
+      // A session's commands keep their order also where its priority was changed.
+      if (flight.session == session.id.slot) return false;
+      continue;
+    }
+    if (piece.alone || flight.alone) return false;
+    before += flight.at_most;
+  }
+  return before == Duration::zero() ||
+         before + piece.at_most <=
+             std::max(bounds_.InForce(session.share.priority), traits_.shortest_useful_chunk);
 }
 
 void Scheduler::Core::OpenSlice(Session& session, const Decision& decision) {
@@ -228,6 +245,7 @@ void Scheduler::Core::OpenSlice(Session& session, const Decision& decision) {
 }
 
 void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const Piece& piece) {
+  declined_ = false;
   Job& job = *piece.job;
   Flight flight;
   flight.ticket = Ticket{++last_ticket_};
@@ -241,6 +259,7 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   flight.at_most = piece.at_most;
   flight.submitted = now_;
   flight.alone = piece.alone;
+  flight.priority_class = ClassOf(session.share.priority, traits_.priority_classes);
   flights_.push_back(flight);
   flight_time_ += flight.at_most;
   if (flight.alone) ++alone_in_flight_;
@@ -284,7 +303,8 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
                                      .operation = flight.operation,
                                      .first = flight.first,
                                      .count = flight.count,
-                                     .estimate = flight.estimate});
+                                     .estimate = flight.estimate,
+                                     .priority_class = flight.priority_class});
   Refresh(session);
   RefreshGroups();
 }

@@ -21,7 +21,9 @@ namespace gpusched::core {
 
 // What the scheduler must know of the device it orders about.
 struct DeviceTraits {
-  bool order_kept = true;                  // commands execute one after the other, as started
+  // Commands of one class execute one after the other, as started (priority_class.h). One of a
+  // higher class may execute beside those of lower ones. 1: all keep order.
+  std::uint32_t priority_classes = 1;
   bool can_interrupt = false;              // Interrupt has an effect
   Duration shortest_useful_chunk{50'000};  // no shorter chunk is cut: its overhead would dominate
   std::uint64_t probe_units = 1;           // blocks in the first chunk of an unknown kernel

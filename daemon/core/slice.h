@@ -31,7 +31,9 @@ struct Flight {
   Duration estimate{0};  // expected
   Duration at_most{0};   // expected, plus one spread
   Time submitted{};
-  bool alone = false;  // nothing may be in flight beside it
+  bool alone = false;  // nothing of its class may be in flight beside it
+  std::uint32_t priority_class = 0;
+  Duration had{0};  // of the device, until a command of another class ended
 };
 
 }  // namespace gpusched::core

@@ -283,10 +283,14 @@ void Scheduler::Core::ReconcileFluid() {
 
 Duration Scheduler::Core::Executing() const {
   if (flights_.empty()) return Duration::zero();
-  const Flight& first = flights_.front();
-  const bool same_slice = slices_[first.slice].serial == device_slice_;
-  const Time since = same_slice ? device_end_ : std::max(first.submitted, device_end_);
-  return std::max(Duration::zero(), now_ - since);
+  Duration had{0};
+  Time since = std::max(flights_.front().submitted, device_end_);  // the earliest there is
+  for (const Flight& flight : flights_) {
+    had += flight.had;
+    if (slices_[flight.slice].serial == device_slice_) since = device_end_;
+    if (ordered()) break;  // the others wait
+  }
+  return had + std::max(Duration::zero(), now_ - since);
 }
 
 void Scheduler::Core::Tick() {
@@ -296,6 +300,7 @@ void Scheduler::Core::Tick() {
   RefreshGroups();
   if (ask_again_ <= now_) {
     ask_again_ = kNever;
+    declined_ = false;
     reconsider_ = true;
   }
 }

@@ -39,7 +39,9 @@ struct DeviceInfo {
   std::uint64_t max_block_threads = 1'024;
   std::uint64_t local_memory_bytes = 48 * 1024;
   std::uint64_t offset_alignment = 1;  // a buffer argument's offset is a multiple of it
-  bool order_kept = true;              // commands execute one after the other, as started
+  // Commands of one class execute one after the other, as started; one of a higher class need not
+  // wait for those of lower ones. 1: all keep order.
+  std::uint32_t priority_classes = 1;
   PreemptionLevel preemption = PreemptionLevel::kBetweenCommands;
   bool can_cut = false;
   // Launches of no more blocks are never cut: blocks that all run side by side may wait for each
@@ -159,8 +161,9 @@ struct FillCommand {  // one byte value, as memset
 };
 struct Command {
   std::variant<LaunchCommand, CopyInCommand, CopyOutCommand, FillCommand> what;
-  Time submitted{};      // the turn's clock reading
-  Duration expected{0};  // what the caller expects it to take; zero: nothing is known
+  Time submitted{};                  // the turn's clock reading
+  Duration expected{0};              // what the caller expects it to take; zero: nothing is known
+  std::uint32_t priority_class = 0;  // below DeviceInfo::priority_classes; higher goes first
 };
 
 struct Completion {
@@ -168,8 +171,8 @@ struct Completion {
   Ticket ticket{};
   Outcome outcome = Outcome::kDone;
   std::uint64_t next = 0;  // kStopped: first block or byte not done
-  Time started{},
-      ended{};   // ended never decreases along one device; started neither where order is kept
+  // `ended` never decreases along one device, `started` not within one class.
+  Time started{}, ended{};
   Status error;  // kFailed, kLost
 };
 // The answer to Prepare and CloseSession.

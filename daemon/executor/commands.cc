@@ -87,7 +87,10 @@ device::LaunchCommand LaunchOf(const Launch& launch, const BoundOperation& bound
 device::Command MakeCommand(const core::StartCommand& order, Time now) {
   Body& body = static_cast<Body&>(*order.job->body);
   const BoundOperation& bound = *body.program->operations[order.operation];
-  device::Command command{.what = {}, .submitted = now, .expected = order.estimate};
+  device::Command command{.what = {},
+                          .submitted = now,
+                          .expected = order.estimate,
+                          .priority_class = order.priority_class};
   if (const auto* launch = std::get_if<Launch>(&bound.asked)) {
     command.what = Make(*launch, bound, order);
   } else if (const auto* in = std::get_if<CopyIn>(&bound.asked)) {

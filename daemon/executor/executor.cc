@@ -20,7 +20,7 @@ namespace {
 constexpr int kRoundsPerTurn = 16;
 
 core::DeviceTraits TraitsOf(const device::DeviceInfo& info, Duration preemption_bound) {
-  return {.order_kept = info.order_kept,
+  return {.priority_classes = info.priority_classes,
           .can_interrupt = info.preemption != device::PreemptionLevel::kBetweenCommands,
           .shortest_useful_chunk = info.shortest_useful_chunk,
           .probe_units = info.probe_units,

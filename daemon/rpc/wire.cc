@@ -247,7 +247,7 @@ void EncodeDevice(const device::DeviceInfo& from, std::uint32_t index, Duration 
   to.set_backend(from.backend);
   to.set_memory_bytes(from.memory_bytes);
   to.set_compute_units(from.compute_units);
-  to.set_order_kept(from.order_kept);
+  to.set_order_kept(from.priority_classes == 1);
   to.set_can_cut(from.can_cut);
   to.set_preemption_bound_ns(preemption_bound.count());
   to.set_shortest_useful_chunk_ns(from.shortest_useful_chunk.count());

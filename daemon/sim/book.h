@@ -168,6 +168,8 @@ struct BookedFlight {
   Duration estimate{0};
   Duration bound{0};  // in force for its session when it started
   std::int32_t priority = 0;
+  std::int64_t line = 0;   // of the device's; a higher one goes first
+  Duration owes{0};        // for what it had of the device so far
   bool one_piece = false;  // could not have been shorter
 };
 

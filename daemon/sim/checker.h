@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -23,7 +24,7 @@ namespace gpusched::sim {
 
 struct CheckerOptions {
   core::Limits limits;
-  bool order_kept = true;
+  std::uint32_t priority_classes = 1;  // of the device; one keeps order
   Duration preemption_bound{0};
   Duration shortest_useful_chunk{0};
   core::PolicySpec policy;                  // in force at the start
@@ -63,8 +64,9 @@ class Checker final : public Observer {
   void On(const core::SettingsChanged&);
   bool MustRefuse(const core::Job&) const;
   void Cancel(Session&, BookedJob&);
-  Duration Charge(const BookedFlight&, const core::CommandFinished&);
-  void Settle(BookedFlight&, const core::CommandFinished&);
+  Duration Charge(BookedFlight&, const core::CommandFinished&);
+  std::int64_t LineOf(const Session&) const;
+  void Settle(const BookedFlight&, const core::CommandFinished&, Duration charged);
   void TakePolicy(const core::PolicySpec&, ShareRule);
 
   // Orders (checker_orders.cc).
@@ -113,6 +115,7 @@ class Checker final : public Observer {
   bool lost_ = false;
 
   Time device_end_{};                        // of the last command that ended
+  std::map<std::int64_t, Time> line_ends_;   // likewise, of each line
   const Session* device_session_ = nullptr;  // whose it was, and whether its slice is recorded
   Duration longest_command_{0};
   Rate strict_min_ = 0, kept_free_ = 0;

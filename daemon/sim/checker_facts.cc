@@ -1,5 +1,7 @@
 // What each fact writes into the checker's book.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "sim/checker.h"
 
@@ -133,15 +135,19 @@ void Checker::On(const core::CommandFinished& fact) {
   const auto at = std::find_if(flights_.begin(), flights_.end(),
                                [&](const BookedFlight& f) { return f.ticket == fact.ticket; });
   if (at == flights_.end()) return;
+  const bool in_turn =
+      std::none_of(flights_.begin(), at, [&](const auto& other) { return other.line == at->line; });
+  const Duration charged = Charge(*at, fact);
   BookedFlight flight = *at;
-  const bool in_turn = at == flights_.begin();
   flights_.erase(at);
   Session& session = *flight.session;
-  if (options_.order_kept && (!in_turn || fact.started < device_end_)) {
+  Time& line_end = line_ends_[flight.line];
+  const bool beside = fact.started < std::exchange(line_end, std::max(line_end, fact.ended));
+  if (!in_turn || beside) {
     Fault(Rule::kOneAtATime, "a command of session " + std::to_string(session.id.serial) +
                                  " executed beside one of another, or out of turn");
   }
-  Settle(flight, fact);
+  Settle(flight, fact, charged);
 
   BookedJob& job = *flight.job;
   --job.in_flight;
@@ -171,23 +177,44 @@ void Checker::On(const core::CommandFinished& fact) {
 }
 
 // By the glossary: from the end of the command before if that was the same slice's, else from its
-// submission or the end of the command before, whichever is later, to its end. A command is the
-// first of its slice if every earlier one of its session stands in a recorded slice.
-Duration Checker::Charge(const BookedFlight& flight, const core::CommandFinished& fact) {
-  const Session& session = *flight.session;
-  const bool same_slice = session.slice_commands > 0 && device_session_ == &session;
-  const Time begin = same_slice ? device_end_ : std::max(flight.submitted, device_end_);
-  const Duration charged = std::max(Duration(0), fact.ended - begin);
-  if (charged > Duration(0)) meter_.Pass(begin, fact.ended);
-  meter_.Charge(session.id.slot, charged);
+// submission or the end of the command before, whichever is later, to its end; of what lines have
+// beside each other, it is the highest's. A command is the first of its slice if every earlier one
+// of its session stands in a recorded slice.
+Duration Checker::Charge(BookedFlight& over, const core::CommandFinished& fact) {
+  std::map<std::int64_t, BookedFlight*> heads;  // by line
+  for (BookedFlight& flight : flights_) heads.try_emplace(flight.line, &flight);
+  heads[over.line] = &over;
+  Time from_here = fact.ended;  // all after it is some higher line's
+  BookedFlight* goes_on = nullptr;
+  for (auto head = heads.rbegin(); head != heads.rend(); ++head) {
+    BookedFlight& flight = *head->second;
+    if (flight.session->slice_commands > 0 && device_session_ == flight.session) goes_on = &flight;
+    const Time begin = std::max(flight.submitted, device_end_);
+    if (begin >= from_here) continue;
+    flight.owes += from_here - begin;
+    from_here = begin;
+  }
+  if (goes_on != nullptr && device_end_ < from_here) {
+    goes_on->owes += from_here - device_end_;
+    from_here = device_end_;
+  }
+  if (from_here < fact.ended) meter_.Pass(from_here, fact.ended);
+  meter_.Charge(over.session->id.slot, over.owes);
   device_end_ = std::max(device_end_, fact.ended);
-  device_session_ = &session;
-  return charged;
+  device_session_ = over.session;
+  return over.owes;
 }
 
-void Checker::Settle(BookedFlight& flight, const core::CommandFinished& fact) {
+// One beyond the outermost priorities that have a line of their own shares it.
+std::int64_t Checker::LineOf(const Session& session) const {
+  const std::int64_t above = options_.priority_classes / 2,
+                     below = (options_.priority_classes - 1) / 2;
+  return std::clamp<std::int64_t>(session.share.priority, -below, above);
+}
+
+void Checker::Settle(const BookedFlight& flight, const core::CommandFinished& fact,
+                     Duration charged) {
   Session& session = *flight.session;
-  const Duration charged = Charge(flight, fact);
   const Duration took = std::max(Duration(0), fact.ended - fact.started);
   longest_command_ = std::max(longest_command_, took);
   session.charged += charged;

@@ -39,6 +39,7 @@ void Checker::On(const core::StartCommand& order) {
   flight.priority = session->share.priority;
   flight.bound = BoundInForce(flight.priority);
   flight.one_piece = !part.cuttable || order.count == 1 || order.estimate == Duration(0);
+  flight.line = LineOf(*session);
   CheckInFlight(flight);
   session->generations.push_back(policy_.generation);
   session->inverted.push_back(priorities_ && HigherCouldRun(flight.priority));
@@ -78,13 +79,12 @@ void Checker::CheckMayStart(const Session& session) {
     Fault(Rule::kStrictKept, Named(session.id) + " starts on what is kept for strict sessions, " +
                                  std::to_string(beyond) + " ns beyond it");
   }
-  if (!options_.order_kept) {
-    for (const BookedFlight& flight : flights_) {
-      if (flight.session->share.priority < session.share.priority) continue;
-      Fault(Rule::kOneAtATime, Named(session.id) + " starts beside " + Named(flight.session->id) +
-                                   ", which is not below it, where nothing keeps order");
-      break;
-    }
+  const std::int64_t line = LineOf(session);
+  for (const BookedFlight& flight : flights_) {
+    if (flight.line == line || (flight.line < line && flight.session != &session)) continue;
+    Fault(Rule::kOneAtATime, Named(session.id) + " starts beside " + Named(flight.session->id) +
+                                 ", which is above it, or itself under another priority");
+    break;
   }
 }
 
@@ -117,8 +117,13 @@ BookedJob* Checker::JobToStart(Session& session, const core::StartCommand& order
 void Checker::CheckInFlight(const BookedFlight& flight) {
   const Duration bound = std::max(flight.bound, options_.shortest_useful_chunk);
   Duration in_flight = flight.estimate;
-  for (const BookedFlight& other : flights_) in_flight += other.estimate;
-  if (!flights_.empty() && in_flight > bound) {
+  bool alone = true;
+  for (const BookedFlight& other : flights_) {
+    if (other.line != flight.line) continue;
+    in_flight += other.estimate;
+    alone = false;
+  }
+  if (!alone && in_flight > bound) {
     Fault(Rule::kPreemptionBound,
           Named(flight.session->id) + " has " + std::to_string(in_flight.count()) +
               " ns in flight beside a bound of " + std::to_string(bound.count()));

@@ -104,7 +104,7 @@ void Checker::CheckAccounts(const core::Scheduler& scheduler) {
 // slices or commands (policies/weighted_share.h), and than it takes to settle what stood open when
 // the stretch began. Not where somebody has a limit: time it could not use under it is lost to it.
 void Checker::CheckShares() {
-  if (policy_.kind != "weighted_share" || !options_.order_kept || group_.limited()) return;
+  if (policy_.kind != "weighted_share" || options_.priority_classes > 1 || group_.limited()) return;
   for (const auto& session : sessions_) {
     if (session != nullptr && session->cap.limited()) return;
   }
@@ -133,7 +133,7 @@ void Checker::BeginStretch() {
 // The device was made to wait for by lower sessions: each stretch of it is at most the bound that
 // was in force, one rescue, and what could not be known or cut.
 void Checker::CheckInversion(const Session& higher, Time served) {
-  if (!priorities_ || !options_.order_kept || Capped(higher)) return;
+  if (!priorities_ || options_.priority_classes > 1 || Capped(higher)) return;
   const Time since = higher.wants_since;
   Duration stretch{0}, beyond{0}, bound{0}, rescue{0};
   const auto judge = [&] {

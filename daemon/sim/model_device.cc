@@ -7,13 +7,8 @@
 
 namespace gpusched::sim {
 
-ModelDevice::ModelDevice(const device::Costs& costs, std::uint64_t seed, bool order_kept,
-                         bool can_interrupt)
-    : model_(costs, seed),
-      costs_(costs),
-      order_kept_(order_kept),
-      can_interrupt_(can_interrupt),
-      lines_(1) {}
+ModelDevice::ModelDevice(const device::Costs& costs, std::uint64_t seed, bool can_interrupt)
+    : model_(costs, seed), costs_(costs), can_interrupt_(can_interrupt), lines_(1) {}
 
 // From flight `from` on; the times of those before it stand.
 void ModelDevice::Plan(Line& line, std::size_t from) {
@@ -26,7 +21,7 @@ void ModelDevice::Plan(Line& line, std::size_t from) {
 
 void ModelDevice::Start(Time now, const core::StartCommand& order, std::uint64_t units_in_operation,
                         const Fate& fate) {
-  const std::size_t index = order_kept_ ? 0 : order.session.slot;
+  const std::size_t index = order.priority_class;
   if (index >= lines_.size()) lines_.resize(index + 1);
   Line& line = lines_[index];
   Flight flight;

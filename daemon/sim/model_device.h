@@ -19,11 +19,11 @@ struct Fate {
   bool fails = false;  // ends with an error
 };
 
-// Where order is kept there is one line: start = max(submitted, end of the one before), as on the
-// virtual device. Where it is not, each session has a line of its own.
+// A line for each class of priority: start = max(submitted, end of the one before in its line), as
+// on the virtual device. One class keeps order.
 class ModelDevice {
  public:
-  ModelDevice(const device::Costs& costs, std::uint64_t seed, bool order_kept, bool can_interrupt);
+  ModelDevice(const device::Costs& costs, std::uint64_t seed, bool can_interrupt);
 
   // `units_in_operation`: the extent that the command is a part of.
   void Start(Time now, const core::StartCommand&, std::uint64_t units_in_operation, const Fate&);
@@ -64,7 +64,7 @@ class ModelDevice {
 
   device::CostModel model_;
   const device::Costs costs_;
-  const bool order_kept_, can_interrupt_;
+  const bool can_interrupt_;
   std::vector<Line> lines_;
   std::size_t next_line_ = 0;
   Time next_end_ = kNever;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catalog.h"
+#include "core/priority_class.h"
 #include "sim/unfair_policies.h"
 
 namespace gpusched::sim {
@@ -116,7 +117,9 @@ void BookMoreThanWas(std::vector<core::Action>& actions) {
 }
 
 // Parts, chosen wrong.
-void BelieveInOrder(CoreParts& parts) { parts.traits.order_kept = true; }
+void BelieveInClasses(CoreParts& parts) {
+  parts.traits.priority_classes = core::kEachPriorityItsOwn;
+}
 void RaiseBound(CoreParts& parts) { parts.traits.preemption_bound *= 8; }
 void HalveWindow(CoreParts& parts) {
   parts.limits.jobs_per_session = std::max(1u, parts.limits.jobs_per_session / 2);
@@ -255,8 +258,8 @@ std::unique_ptr<Policy> RescueEverybody(const std::string& kind, std::unique_ptr
 }
 
 constexpr Mutant kMutants[] = {
-    {"believes_in_order", Rule::kOneAtATime, "takes the device to keep order, and it does not",
-     Built<BelieveInOrder>},
+    {"believes_in_classes", Rule::kOneAtATime, "takes each priority to have a line of its own",
+     Built<BelieveInClasses>},
     {"deaf_to_pause", Rule::kOnlyRunnableStart, "goes on with a paused session",
      Make<Mishearing<Deaf<core::Paused>>>},
     {"deaf_to_loss", Rule::kOnlyRunnableStart, "goes on with a device that is lost",

@@ -11,7 +11,7 @@
 namespace gpusched::sim {
 
 enum class Rule : std::uint8_t {
-  kOneAtATime,         // no two sessions execute at once where the device keeps order
+  kOneAtATime,         // nobody beside one of its class of priority, nor started beside a higher
   kOnlyRunnableStart,  // open, not paused, with work to start, on a device that is there
   kInOrderOnce,        // within a queue: every block once, one job after the other
   kEndsOnce,           // every job ends exactly once, and as it should

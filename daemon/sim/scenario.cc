@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/priority_class.h"
 #include "gpusched/reasons.h"
 #include "sim/named_scenarios.h"
 #include "sim/source_parser.h"
@@ -53,7 +54,8 @@ void ReadDevice(const YAML::Node& node, Scenario& scenario, const std::string& f
                limits.greatest_preemption_bound);
   traits.shortest_useful_chunk = map.Time("shortest_useful_chunk", traits.shortest_useful_chunk,
                                           Duration(1), std::chrono::seconds(1));
-  traits.order_kept = map.Flag("order_kept", traits.order_kept);
+  traits.priority_classes = static_cast<std::uint32_t>(
+      map.Integer("priority_classes", traits.priority_classes, 1, core::kEachPriorityItsOwn));
   traits.can_interrupt = map.Flag("can_interrupt", traits.can_interrupt);
   scenario.limits.commands_in_flight = static_cast<std::uint32_t>(
       map.Integer("commands_in_flight", scenario.limits.commands_in_flight, 1, 4'096));

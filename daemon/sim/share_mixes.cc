@@ -333,7 +333,6 @@ ShareError Measure(const Mix& mix, std::unique_ptr<Policy> policy, const core::P
   options.seed = mix.seed;
   if (steady) options.costs.outlier_ppb = 0;
   Checker checker({.limits = options.limits,
-                   .order_kept = true,
                    .preemption_bound = options.traits.preemption_bound,
                    .shortest_useful_chunk = options.traits.shortest_useful_chunk,
                    .policy = spec,

@@ -45,8 +45,7 @@ Simulation::Simulation(SimulationOptions options, std::unique_ptr<Policy> policy
                        std::unique_ptr<Shim> shim)
     : options_(std::move(options)),
       shim_(std::move(shim)),
-      device_(options_.costs, options_.seed, options_.traits.order_kept,
-              options_.traits.can_interrupt),
+      device_(options_.costs, options_.seed, options_.traits.can_interrupt),
       generation_(options_.policy.generation) {
   core_ = std::make_unique<core::Scheduler>(options_.limits, options_.traits, options_.policy,
                                             std::move(policy));

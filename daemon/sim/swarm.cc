@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "catalog.h"
+#include "core/priority_class.h"
 #include "sim/checker.h"
 #include "sim/crowd.h"
 #include "sim/mutants.h"
@@ -34,7 +35,9 @@ std::string Canonical(const std::string& kind, const std::string& parameters) {
 SimulationOptions DrawOptions(const Hazards& hazards, Random& random) {
   SimulationOptions options;
   options.seed = random.Next();
-  options.traits.order_kept = !hazards.reordering || random.Once(2);
+  if (hazards.reordering && !random.Once(2)) {
+    options.traits.priority_classes = options.seed % 3 == 0 ? 3 : core::kEachPriorityItsOwn;
+  }
   options.traits.can_interrupt = hazards.interruptible;
   if (random.Once(3)) options.traits.preemption_bound = std::chrono::microseconds(300);
   if (random.Once(4)) {
@@ -91,7 +94,7 @@ SwarmOutcome RunSeed(std::uint64_t seed, const Mutant* mutant) {
   std::unique_ptr<Policy> policy = make(kind, parameters);
 
   CheckerOptions judged{.limits = options.limits,
-                        .order_kept = options.traits.order_kept,
+                        .priority_classes = options.traits.priority_classes,
                         .preemption_bound = options.traits.preemption_bound,
                         .shortest_useful_chunk = options.traits.shortest_useful_chunk,
                         .policy = options.policy,
@@ -109,7 +112,9 @@ SwarmOutcome RunSeed(std::uint64_t seed, const Mutant* mutant) {
   SwarmOutcome outcome;
   outcome.seed = seed;
   outcome.drawn = kind +
-                  (hazards.reordering && !options.traits.order_kept ? ", no order; " : "; ") +
+                  (options.traits.priority_classes > 1
+                       ? ", " + std::to_string(options.traits.priority_classes) + " classes; "
+                       : "; ") +
                   hazards.Text();
   {
     Simulation simulation(options, std::move(policy), std::move(shim));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "conformance/audited_policy.h"
+#include "core/priority_class.h"
 #include "support/virtual_driver.h"
 
 namespace gpusched::testing {
@@ -47,11 +48,11 @@ class PolicyConformance : public ::testing::TestWithParam<PolicyUnderTest> {
   std::unique_ptr<Policy> Make() {
     return std::make_unique<AuditedPolicy>(GetParam().make(), &faults_, kBeyondHelp);
   }
-  std::unique_ptr<VirtualDriver> Drive(bool order_kept = true) {
+  std::unique_ptr<VirtualDriver> Drive(std::uint32_t classes = 1) {
     VirtualDriver::Options options;
     options.policy = GetParam().name;
     options.lateness = Microseconds(30);
-    options.traits.order_kept = order_kept;
+    options.traits.priority_classes = classes;
     return std::make_unique<VirtualDriver>(options, Make());
   }
   void ExpectNoFault(const VirtualDriver& driver) {
@@ -107,7 +108,7 @@ TEST_P(PolicyConformance, NothingIsLostHoweverSessionsComeAndGo) {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const auto driver = Drive(seed % 4 != 0);
+    const auto driver = Drive(seed % 4 != 0 ? 1 : core::kEachPriorityItsOwn);
     std::vector<SessionId> open;
     std::size_t submitted = 0;
     std::vector<std::pair<SessionId, std::uint64_t>> jobs;

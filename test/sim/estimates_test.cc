@@ -45,7 +45,6 @@ void ExpectRightAfterAChange(Duration from, Duration to) {
   options.policy.kind = "round_robin";
   std::unique_ptr<Policy> policy = FallbackPolicy();
   Checker checker({.limits = options.limits,
-                   .order_kept = true,
                    .preemption_bound = options.traits.preemption_bound,
                    .shortest_useful_chunk = options.traits.shortest_useful_chunk,
                    .policy = options.policy,

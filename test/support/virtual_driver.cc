@@ -32,7 +32,9 @@ VirtualDriver::VirtualDriver(Options options)
     : VirtualDriver(options, Build(options.policy, options.parameters)) {}
 
 VirtualDriver::VirtualDriver(Options options, std::unique_ptr<Policy> policy)
-    : options_(std::move(options)), timeline_(device::CostModel(options_.costs)) {
+    : options_(std::move(options)),
+      timelines_(options_.traits.priority_classes,
+                 device::Timeline(device::CostModel(options_.costs))) {
   scheduler_ = std::make_unique<core::Scheduler>(
       options_.limits, options_.traits, Spec(options_.policy, options_.parameters, generation_),
       std::move(policy));
@@ -185,7 +187,7 @@ void VirtualDriver::Execute(const core::StartCommand& order) {
       .work = work.per_block *
               static_cast<std::int64_t>((order.count + work.wave - 1) / work.wave * work.wave),
       .cut = order.count < work.blocks};
-  const device::Timeline::Span span = timeline_.Append(now_, asked);
+  const device::Timeline::Span span = timelines_[order.priority_class].Append(now_, asked);
   if (last_end_ != Time{} && span.started > last_end_) {
     largest_idle_gap_ = std::max(largest_idle_gap_, span.started - last_end_);
   }

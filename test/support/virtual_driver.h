@@ -123,7 +123,7 @@ class VirtualDriver {
   Time now_{std::chrono::seconds(1)};
   std::unique_ptr<core::Scheduler> scheduler_;
   core::SessionIds ids_;
-  device::Timeline timeline_;
+  std::vector<device::Timeline> timelines_;  // by class of priority
   std::priority_queue<Happening> happenings_;
   std::uint64_t order_ = 0, next_job_ = 1, generation_ = 1, device_epoch_ = 0;
   std::map<SessionId, Source> sources_;

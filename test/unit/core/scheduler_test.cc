@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 
+#include "core/priority_class.h"
 #include "support/virtual_driver.h"
 
 namespace gpusched::testing {
@@ -643,6 +645,102 @@ TEST(SchedulerDeathTest, AFaultOfItsOwnEndsTheProcessWithTheLastRecords) {
   never_issued.ticket = core::Ticket{77};
   EXPECT_DEATH(driver.scheduler().Handle(driver.now(), never_issued),
                "check failed.*last records.*submitted +session 1  1.*start.*finished");
+}
+
+// A device with a line for each priority and no costs of its own.
+VirtualDriver::Options WithClasses(const std::string& policy) {
+  VirtualDriver::Options options = Under(policy);
+  options.costs = {.launch_gap = Duration(0), .chunk = Duration(0), .session_switch = Duration(0)};
+  options.costs.noise_ppb = options.costs.outlier_ppb = 0;
+  options.traits.priority_classes = core::kEachPriorityItsOwn;
+  return options;
+}
+
+// 20 ms in one piece, and 2 ms of a higher session in the midst of them: the device was busy for
+// 20 ms, of which the higher one had 2.
+TEST(SchedulerTest, AHigherClassOvertakesWhatCannotBeCutAndIsChargedTheOverlap) {
+  VirtualDriver driver(WithClasses("preemptive_priority"));
+  const SessionId low = driver.Open(Priority(0)), high = driver.Open(Priority(1));
+  driver.Submit(low, Launches(milliseconds(20), false));
+  Time arrived{};
+  driver.After(milliseconds(5), [&] {
+    arrived = driver.now();
+    driver.Submit(high, Launches(milliseconds(2), false));
+  });
+  driver.RunUntilIdle();
+  ASSERT_EQ(driver.JobsOf(high).size(), 1u);
+  EXPECT_EQ(driver.JobsOf(high)[0].started, arrived);
+  EXPECT_EQ(driver.Got(high), milliseconds(2));
+  EXPECT_EQ(driver.Got(low), milliseconds(18));
+  EXPECT_EQ(driver.scheduler().Find(driver.now(), low)->busy, milliseconds(20)) << "is shown";
+  EXPECT_EQ(driver.scheduler().device().charged, milliseconds(20));
+}
+
+// The overlap of three: what the middle one has under the highest is the highest's, too.
+TEST(SchedulerTest, EachInstantIsChargedToTheHighestOfThoseWhoHaveIt) {
+  VirtualDriver driver(WithClasses("preemptive_priority"));
+  const SessionId low = driver.Open(Priority(-1)), middle = driver.Open(Priority(0)),
+                  high = driver.Open(Priority(1));
+  driver.Submit(low, Launches(milliseconds(20), false));
+  driver.After(milliseconds(4), [&] { driver.Submit(middle, Launches(milliseconds(10), false)); });
+  driver.After(milliseconds(6), [&] { driver.Submit(high, Launches(milliseconds(3), false)); });
+  driver.RunUntilIdle();
+  EXPECT_EQ(driver.Got(high), milliseconds(3));
+  EXPECT_EQ(driver.Got(middle), milliseconds(7));
+  EXPECT_EQ(driver.Got(low), milliseconds(10));
+}
+
+// A swap of the policy in the midst of an overlap moves nothing between accounts.
+TEST(SchedulerTest, ASwapDuringAnOverlapChargesNothingTwice) {
+  VirtualDriver driver(WithClasses("preemptive_priority"));
+  const SessionId low = driver.Open(Priority(0)), high = driver.Open(Priority(1));
+  driver.Submit(low, Launches(milliseconds(20), false));
+  driver.After(milliseconds(5), [&] { driver.Submit(high, Launches(milliseconds(4), false)); });
+  for (const int at : {3, 6, 8, 12}) {
+    driver.After(milliseconds(at),
+                 [&, at] { driver.SetPolicy(at % 2 == 0 ? "weighted_share" : "round_robin"); });
+  }
+  driver.RunUntilIdle();
+  EXPECT_EQ(driver.Got(high), milliseconds(4));
+  EXPECT_EQ(driver.Got(low), milliseconds(16));
+}
+
+TEST(SchedulerTest, CommandsOfASessionKeepTheirOrderWhenItsPriorityChanges) {
+  VirtualDriver driver(WithClasses("preemptive_priority"));
+  const SessionId a = driver.Open(Priority(0));
+  driver.Submit(a, Launches(milliseconds(5), false));
+  driver.After(milliseconds(1), [&] {
+    driver.Change(a, Priority(7));
+    driver.Submit(a, Launches(milliseconds(1), false));
+  });
+  driver.RunUntilIdle();
+  ASSERT_EQ(driver.executed().size(), 2u);
+  EXPECT_GE(driver.executed()[1].started, driver.executed()[0].ended);
+}
+
+TEST(SchedulerTest, ALowerClassDoesNotStartBesideAHigherOne) {
+  VirtualDriver driver(WithClasses("round_robin"));
+  const SessionId low = driver.Open(Priority(0)), high = driver.Open(Priority(1));
+  driver.Submit(high, Launches(milliseconds(5), false));
+  driver.Submit(low, Launches(milliseconds(5), false));
+  driver.RunUntilIdle();
+  ASSERT_EQ(driver.executed().size(), 2u);
+  EXPECT_EQ(driver.executed()[1].session, low);
+  EXPECT_GE(driver.executed()[1].started, driver.executed()[0].ended);
+}
+
+TEST(PriorityClassTest, TheMiddleClassIsThatOfPriorityZeroAndTheOutermostAreShared) {
+  EXPECT_EQ(core::ClassOf(100, 1), 0u);
+  EXPECT_THAT((std::array{core::ClassOf(-1, 2), core::ClassOf(0, 2), core::ClassOf(1, 2)}),
+              ::testing::ElementsAre(0u, 0u, 1u));
+  EXPECT_THAT((std::array{core::ClassOf(-9, 6), core::ClassOf(-2, 6), core::ClassOf(0, 6),
+                          core::ClassOf(3, 6), core::ClassOf(99, 6)}),
+              ::testing::ElementsAre(0u, 0u, 2u, 5u, 5u));
+  std::set<std::uint32_t> classes;
+  for (int priority = -128; priority <= 127; ++priority) {
+    classes.insert(core::ClassOf(priority, core::kEachPriorityItsOwn));
+  }
+  EXPECT_EQ(classes.size(), 256u);
 }
 
 TEST(SchedulerTest, EqualRunsAreEqualToTheNanosecond) {
