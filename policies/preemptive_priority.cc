@@ -55,7 +55,8 @@ PreemptivePriority::PreemptivePriority(const Settings& settings)
 
 Decision PreemptivePriority::Decide(const DecisionContext& context) {
   now_ = context.now;
-  rescued_ = context.current && context.current->rescue ? context.current->session : SessionId{};
+  rescue_runs_ = context.current && context.current->rescue;
+  rescued_ = rescue_runs_ ? context.current->session : SessionId{};
   preemption_bound_ = context.preemption_bound;
   const CurrentSlice* current = Unfinished(context);
   if (order_.empty()) return Decision::Idle(kNever);
@@ -63,7 +64,7 @@ Decision PreemptivePriority::Decide(const DecisionContext& context) {
   if (current != nullptr && current->rescue) return Decision::Keep();
 
   Time ask_again = kNever;
-  if (rescue_drains_ || (context.current && context.current->rescue)) {
+  if (rescue_drains_ || rescue_runs_) {
     // One is paid for before the next, and what it cost is known when it has drained.
     ask_again = After(context.now, preemption_bound_);
   } else if (const Candidate* starving = LongestWaiting(first.id.slot, context.current)) {
@@ -158,7 +159,8 @@ void PreemptivePriority::SessionChanged(const SessionView& view) {
 }
 
 void PreemptivePriority::Charged(const SessionView& view, Duration charged) {
-  if (view.id == rescued_) {
+  // An answer that was not acted upon served nobody: what is charged is an earlier slice's.
+  if (view.id == rescued_ && (rescue_runs_ || view.account.last_served == now_)) {
     // An estimate may be too low; what is missing is settled when the slice has drained.
     budget_.Spend(now_, std::max(charged, preemption_bound_));
     rescued_ = SessionId{};

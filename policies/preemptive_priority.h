@@ -99,7 +99,8 @@ class PreemptivePriority final : public Policy {
   IndexedHeap<Rank> order_;
   IndexedHeap<Waiting> waiting_;  // the same sessions
 
-  SessionId rescued_;           // by the latest answer; its next charge is a rescue's
+  SessionId rescued_;           // by the latest answer, if it was acted upon
+  bool rescue_runs_ = false;    // as of the latest decision: it was
   bool rescue_drains_ = false;  // it has stopped, and what it cost is not known yet
   SessionId latest_ended_;      // whose slice drained last, and what it would get next in a row
   Duration next_in_row_{0};

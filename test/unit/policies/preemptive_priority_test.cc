@@ -198,6 +198,20 @@ TEST_F(PreemptivePriorityTest, ARescueIsNotPreempted) {
   EXPECT_EQ(Ask().session, high.id);
 }
 
+TEST_F(PreemptivePriorityTest, ARescueThatFoundNoRoomIsNotPaidForByWhatWasInFlight) {
+  SessionView &high = Open(10), &low = Open(0);
+  Arrives(high);
+  Arrives(low);
+  low.account.last_served = now_;  // its latest slice, and of it a command is still in flight
+  now_ += seconds(1);
+  EXPECT_TRUE(Ask().rescue);
+  policy_->Charged(low, milliseconds(50));  // that command took so much longer than expected
+  policy_->SliceEnded({.session = low.id, .charged = milliseconds(51)});
+  now_ += milliseconds(1);
+  EXPECT_TRUE(Ask().rescue);
+  EXPECT_EQ(Ask().session, low.id);
+}
+
 TEST_F(PreemptivePriorityTest, TheOldestIsRescuedFirstAndEachWithinTheDeclaredWait) {
   SessionView& high = Open(10);
   std::vector<SessionView*> lower;
