@@ -139,18 +139,28 @@ struct BookedSession {
   std::uint32_t in_flight = 0;
   bool paused = false, closing = false;
   Duration charged{0};
-  Time waits_since = kNever;  // with something to start; or since it started something last
+  Time waits_since = kNever;     // with something to start; or since it started something last
+  Time helpless_since = kNever;  // with work, all of it on the device: nothing it could be given
   Time wants_since = kNever;  // what the device owes it: since it came, or since its last command
 
-  // Of commands that no recorded slice holds yet, in the order of their start: the generation in
-  // force, and whether a higher session could have run.
-  std::deque<std::uint64_t> generations;
-  std::deque<bool> inverted;
+  // Of commands that no recorded slice holds yet, in the order of their start. A slice begins with
+  // one of them, so its budget is of one of their settings.
+  struct Unrecorded {
+    std::uint64_t generation = 0;  // in force
+    bool inverted = false;         // a higher session could have run
+    Duration bound_setting{0};     // the device's
+  };
+  std::deque<Unrecorded> unrecorded;
   // Of those, what has ended.
   std::uint32_t slice_commands = 0;
   Duration slice_charged{0};
   Time slice_started{}, slice_end{};
 
+  Duration LargestSetting() const {
+    Duration largest{0};
+    for (const Unrecorded& command : unrecorded) largest = std::max(largest, command.bound_setting);
+    return largest;
+  }
   bool has_work() const { return jobs > 0 && !paused && !closing; }
   bool HasToStart() const {
     return std::any_of(queues.begin(), queues.end(),
@@ -166,7 +176,8 @@ struct BookedFlight {
   std::uint64_t first = 0, count = 0;
   Time submitted{};
   Duration estimate{0};
-  Duration bound{0};  // in force for its session when it started
+  Duration bound{0};          // in force for its session when it started
+  Duration bound_setting{0};  // the device's, the largest since its slice may have begun
   std::int32_t priority = 0;
   std::int64_t line = 0;   // of the device's; a higher one goes first
   Duration owes{0};        // for what it had of the device so far
@@ -177,7 +188,7 @@ struct BookedFlight {
 struct Executed {
   Time submitted{}, started{}, ended{};
   std::int32_t priority = 0;
-  Duration bound{0};
+  Duration bound{0}, bound_setting{0};
   Duration beyond{0};  // by how much it passed its estimate, or all of it if it could not be cut
 };
 

@@ -89,6 +89,7 @@ class Checker final : public Observer {
   void CheckShares();
   void CheckInversion(const Session& higher, Time served);
   void CheckRescue(const SliceReport&);
+  double OutOfReach(const Session&) const;
   void BeginStretch();  // of time in which the set of those who share stays the same
   Duration BoundInForce(std::int32_t priority) const;
   bool SurelyCanRun(const Session&) const;
@@ -134,6 +135,7 @@ class Checker final : public Observer {
   ShareMeter meter_;
   std::vector<double> lags_;  // at the begin of the stretch, by slot
   double furthest_ = 0;       // from par, then
+  double out_of_reach_ = 0;   // since then: asked by sessions with all their work on the device
   Duration longest_slice_{0};
 };
 

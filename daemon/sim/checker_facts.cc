@@ -234,6 +234,7 @@ void Checker::Settle(const BookedFlight& flight, const core::CommandFinished& fa
        .ended = fact.ended,
        .priority = flight.priority,
        .bound = flight.bound,
+       .bound_setting = flight.bound_setting,
        .beyond = flight.one_piece ? took : std::max(Duration(0), took - flight.estimate)});
   if (executed_.size() > kRemembered) executed_.pop_front();
 }
@@ -288,6 +289,11 @@ void Checker::Moved(Session& session) {
     BeginStretch();
   }
   const bool to_start = has_work && session.HasToStart();
+  const bool helpless = has_work && !to_start;
+  if (helpless != (session.helpless_since != kNever)) {
+    out_of_reach_ += OutOfReach(session);
+    session.helpless_since = helpless ? now_ : kNever;
+  }
   if (!to_start) session.waits_since = kNever;
   if (to_start && session.waits_since == kNever) session.waits_since = now_;
   if (!to_start && session.in_flight == 0) session.wants_since = kNever;

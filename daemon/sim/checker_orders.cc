@@ -41,8 +41,10 @@ void Checker::On(const core::StartCommand& order) {
   flight.one_piece = !part.cuttable || order.count == 1 || order.estimate == Duration(0);
   flight.line = LineOf(*session);
   CheckInFlight(flight);
-  session->generations.push_back(policy_.generation);
-  session->inverted.push_back(priorities_ && HigherCouldRun(flight.priority));
+  session->unrecorded.push_back({.generation = policy_.generation,
+                                 .inverted = priorities_ && HigherCouldRun(flight.priority),
+                                 .bound_setting = bound_setting_});
+  flight.bound_setting = session->LargestSetting();
 
   flights_.push_back(flight);
   ++session->in_flight;
@@ -220,23 +222,22 @@ void Checker::On(const core::RecordSlice& order) {
               " ns; by the device it was " + std::to_string(session->slice_commands) + " and " +
               std::to_string(session->slice_charged.count()));
   }
-  if (slice.generation != session->generations.front()) {
+  if (slice.generation != session->unrecorded.front().generation) {
     Fault(Rule::kOneGeneration, Named(slice.session) + " has a slice of generation " +
                                     std::to_string(slice.generation) + " recorded; " +
-                                    std::to_string(session->generations.front()) +
+                                    std::to_string(session->unrecorded.front().generation) +
                                     " was in force when it began");
   }
+  // A budget is passed by half a piece at most, that is by a quarter of the bound.
+  longest_slice_ = std::max(
+      {longest_slice_, session->slice_charged, slice.granted + session->LargestSetting() / 4});
   for (std::uint32_t i = 0; i < session->slice_commands; ++i) {
-    if (session->inverted.front() && !slice.rescue) {
+    if (session->unrecorded.front().inverted && !slice.rescue) {
       Fault(Rule::kNoInversion,
             Named(slice.session) + " started a command while a higher session could have run");
     }
-    session->inverted.pop_front();
-    session->generations.pop_front();
+    session->unrecorded.pop_front();
   }
-  // A budget is passed by half a piece at most, that is by a quarter of the bound.
-  longest_slice_ =
-      std::max({longest_slice_, session->slice_charged, slice.granted + bound_setting_ / 4});
   session->slice_commands = 0;
   session->slice_charged = Duration(0);
   session->slice_end = Time{};

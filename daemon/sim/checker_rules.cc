@@ -102,7 +102,9 @@ void Checker::CheckAccounts(const core::Scheduler& scheduler) {
 
 // Over a stretch in which the same sessions share, nobody strays further than two of the longest
 // slices or commands (policies/weighted_share.h), and than it takes to settle what stood open when
-// the stretch began. Not where somebody has a limit: time it could not use under it is lost to it.
+// the stretch began. What a session asks while all its work is on the device already nobody can
+// give to it, and the others have it: each may stray by so much more. Not where somebody has a
+// limit: time it could not use under it is lost to it.
 void Checker::CheckShares() {
   if (policy_.kind != "weighted_share" || options_.priority_classes > 1 || group_.limited()) return;
   for (const auto& session : sessions_) {
@@ -111,7 +113,11 @@ void Checker::CheckShares() {
   const double longest = static_cast<double>(std::max(longest_slice_, longest_command_).count());
   constexpr double kRounding = 1'000;  // ns
   // What stood open is settled to a twentieth.
-  const double bound = 2 * longest + 2.1 * furthest_ + kRounding;
+  double out_of_reach = out_of_reach_;
+  for (const auto& session : sessions_) {
+    if (session != nullptr) out_of_reach += OutOfReach(*session);
+  }
+  const double bound = 2 * longest + 2.1 * furthest_ + out_of_reach + kRounding;
   for (std::uint32_t slot = 0; slot < lags_.size(); ++slot) {
     if (!meter_.has_work(slot) || sessions_[slot] == nullptr) continue;
     const double strayed = std::abs(meter_.Lag(slot) - lags_[slot]);
@@ -124,7 +130,18 @@ void Checker::CheckShares() {
   }
 }
 
+// What it has asked since all its work is on the device.
+double Checker::OutOfReach(const Session& session) const {
+  if (session.helpless_since == kNever) return 0;
+  return meter_.rate(session.id.slot) *
+         static_cast<double>((now_ - session.helpless_since).count());
+}
+
 void Checker::BeginStretch() {
+  out_of_reach_ = 0;
+  for (const auto& session : sessions_) {
+    if (session != nullptr && session->helpless_since != kNever) session->helpless_since = now_;
+  }
   lags_.assign(meter_.slots(), 0);
   for (std::uint32_t slot = 0; slot < lags_.size(); ++slot) lags_[slot] = meter_.Lag(slot);
   furthest_ = meter_.FurthestFromPar();
@@ -156,8 +173,8 @@ void Checker::CheckInversion(const Session& higher, Time served) {
     stretch += it->ended - std::max(it->started, since);
     beyond += it->beyond;
     bound = std::max({bound, it->bound, options_.shortest_useful_chunk});
-    // A budget is passed by half a command at most.
-    if (it->submitted >= since) rescue = bound_setting_ + bound_setting_ / 4;
+    // One bound, as it was set when the rescue began; a budget is passed by half a command at most.
+    if (it->submitted >= since) rescue = std::max(rescue, it->bound_setting * 5 / 4);
   }
   judge();
 }
