@@ -32,6 +32,7 @@ struct Config {
     Duration preemption_bound = std::chrono::milliseconds(1);
     std::string cache_dir = "/var/cache/gpusched";
     int spare_units = 0;
+    bool priority_streams = true;
     int in_flight = static_cast<int>(core::Limits{}.commands_in_flight);
   } device;
   struct Policy {

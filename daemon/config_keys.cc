@@ -159,6 +159,11 @@ constexpr std::array kKeys{
                 return ReadInteger(v, 0, kMostSpareUnits, c.device.spare_units);
               },
               [](const Config& c) { return std::to_string(c.device.spare_units); }},
+    ConfigKey{
+        "device.priority_streams", false, "true or false",
+        "CUDA: a higher session's work starts beside what runs, not behind it",
+        [](const Node& v, Config& c) { return ReadBool(v, c.device.priority_streams); },
+        [](const Config& c) { return std::string(c.device.priority_streams ? "true" : "false"); }},
     ConfigKey{"device.in_flight", false, "1 to 64",
               "commands that may be on a device at once, however short",
               [](const Node& v, Config& c) {

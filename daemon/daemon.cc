@@ -154,6 +154,7 @@ Status Daemon::Parts::MakeExecutors() {
                                       .memory_bytes = config_.device.memory,
                                       .cache_dir = config_.device.cache_dir,
                                       .spare_units = config_.device.spare_units,
+                                      .priority_streams = config_.device.priority_streams,
                                       .select = config_.device.select};
   // Before any thread exists: gRPC and drivers want their environment set.
   rpc::SessionServer::PreparePolling();

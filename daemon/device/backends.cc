@@ -78,7 +78,8 @@ Result<Devices> OpenVirtual(const DeviceOptions& options, const SinkFactory& sin
 Result<Devices> OpenRealCuda(const DeviceOptions& options, const SinkFactory& sinks) {
   return OpenCuda({.count = options.count,
                    .memory_bytes = options.memory_bytes,
-                   .select = SplitSelection(options.select)},
+                   .select = SplitSelection(options.select),
+                   .priority_streams = options.priority_streams},
                   sinks);
 }
 #endif

@@ -20,8 +20,9 @@ struct DeviceOptions {
   std::string cost_file{};    // virtual: the cost file; "": the costs built in
   std::uint64_t memory_bytes =
       0;  // what sessions of one device may allocate together; 0: the device's own
-  std::string cache_dir{};  // opencl: where the compiler keeps what it built; made if missing
-  int spare_units = 0;      // opencl: compute units left to the host; only of devices that can
+  std::string cache_dir{};       // opencl: where the compiler keeps what it built; made if missing
+  int spare_units = 0;           // opencl: compute units left to the host; only of devices that can
+  bool priority_streams = true;  // cuda: a stream for each class of priority; false: one for all
   // Which devices to open, in this order, comma-separated; "": the first `count`, GPUs before CPUs.
   // An item is a uuid, or for real devices a part of the device's or platform's name.
   std::string select{};

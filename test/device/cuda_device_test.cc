@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <optional>
 
 #include "conformance/expect_refused.h"
 #include "device/cuda_stand_in.h"
@@ -75,6 +76,31 @@ TEST_F(Cuda, CompletesNothingBeforeItIsOver) {
     EXPECT_EQ(sink_.completions().size(), 0u);
   }
   EXPECT_EQ(sink_.Finished(held).outcome, Completion::Outcome::kDone);
+}
+
+TEST_F(Cuda, AHigherClassNeedNotWaitForALowerOne) {
+  ASSERT_EQ(device_->info().priority_classes, 6u) << "0 to -5, as the driver says";
+  const auto plain = [&](std::uint32_t priority_class) {
+    return orders_->Start(
+        {.what = orders_->Launch(kSession, 1, 0, {1}, {1}), .priority_class = priority_class});
+  };
+  std::optional<test::HeldKernel> hold("who");
+  const Ticket low = orders_->Start({.what = Who({4}), .priority_class = 2});
+  const Ticket behind = plain(2), high = plain(3);
+  EXPECT_EQ(sink_.Finished(high).outcome, Completion::Outcome::kDone);
+  EXPECT_EQ(sink_.completions().size(), 1u) << "a class keeps order";
+  hold.reset();
+  EXPECT_EQ(sink_.Finished(behind).outcome, Completion::Outcome::kDone);
+  EXPECT_EQ(sink_.completions()[1].ticket, low);
+}
+
+TEST_F(Cuda, WhatIsLostWithTheDeviceNamesEveryLaneThatRan) {
+  std::optional<test::HeldKernel> hold("who");
+  const Ticket low = orders_->Start({.what = Who({4}), .priority_class = 0});
+  test::FailNext("cudaEventQuery", cudaErrorIllegalAddress);
+  EXPECT_THAT(sink_.Finished(low).error.message(),
+              HasSubstr("kernel 'who' of session 1 was running"));
+  hold.reset();
 }
 
 TEST_F(Cuda, RefusesShapesBeyondTheKernelAndTheDevice) {

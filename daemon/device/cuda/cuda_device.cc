@@ -1,7 +1,8 @@
-// What the executor asks for: commands go onto the stream, and are found to be over.
+// What the executor asks for: commands go onto their class's stream, and are found to be over.
 #include "device/cuda/cuda_device.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <utility>
 
@@ -41,13 +42,18 @@ CudaDevice::CudaDevice(OpenedCuda opened, CompletionSink& sink)
       sink_(sink),
       quotas_(opened_.info.memory_bytes),
       staging_(std::move(opened_.staging), opened_.staging_bytes),
-      line_(/*has_slow=*/true, [this] { UseDevice(); }) {}
+      line_(/*has_slow=*/true, [this] { UseDevice(); }) {
+  lanes_.resize(opened_.work.size());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].stream = std::move(opened_.work[i]);
+}
 
 // A lost device may still execute: nothing it reads or writes goes before it has come to rest.
 CudaDevice::~CudaDevice() {
   UseDevice();
-  health_.Seen("closing the device", cudaStreamSynchronize(opened_.work.get()));
-  opened_.work.reset();
+  for (Lane& lane : lanes_) {
+    health_.Seen("closing the device", cudaStreamSynchronize(lane.stream.get()));
+    lane.stream.reset();
+  }
 }
 
 void CudaDevice::UseDevice() const {
@@ -86,6 +92,7 @@ void CudaDevice::Start(Ticket ticket, const Command& command) {
   flight.ticket = ticket;
   flight.submitted = DeviceNow();
   flight.session = std::visit([](const auto& what) { return what.session; }, command.what);
+  flight.lane = &lanes_[std::min<std::size_t>(command.priority_class, lanes_.size() - 1)];
   if (lost_) {
     return PostCompletion(flight, Completion::Outcome::kLost, LostStatus(),
                           {flight.submitted, flight.submitted});
@@ -167,7 +174,7 @@ Status CudaDevice::LaunchBoxes(const LaunchCommand& launch, CudaKernel& kernel,
   cudaLaunchConfig_t config{};
   config.blockDim = ToCuda(launch.block);
   config.dynamicSmemBytes = launch.dynamic_local_bytes;
-  config.stream = opened_.work.get();
+  config.stream = flight.lane->stream.get();
   Begin(flight);
   Status status;
   for (const ptx::Box& box : boxes.boxes()) {
@@ -211,8 +218,8 @@ Status CudaDevice::Enqueue(const CopyInCommand& copy, Flight& flight) {
   }
   Begin(flight);
   const cudaError_t error = health_.Seen(
-      "copying in",
-      cudaMemcpyAsync(*target, source, copy.count, cudaMemcpyHostToDevice, opened_.work.get()));
+      "copying in", cudaMemcpyAsync(*target, source, copy.count, cudaMemcpyHostToDevice,
+                                    flight.lane->stream.get()));
   flight.enqueued = error == cudaSuccess;
   End(flight);
   return error == cudaSuccess ? Status::Ok() : CudaFailure("copying in", error);
@@ -234,9 +241,10 @@ Status CudaDevice::Enqueue(const CopyOutCommand& copy, Flight& flight) {
     flight.bytes = copy.count;
   }
   Begin(flight);
-  const cudaError_t error = health_.Seen(
-      "copying out", cudaMemcpyAsync(flight.staged != nullptr ? flight.staged : target, *source,
-                                     copy.count, cudaMemcpyDeviceToHost, opened_.work.get()));
+  const cudaError_t error =
+      health_.Seen("copying out",
+                   cudaMemcpyAsync(flight.staged != nullptr ? flight.staged : target, *source,
+                                   copy.count, cudaMemcpyDeviceToHost, flight.lane->stream.get()));
   flight.enqueued = error == cudaSuccess;
   End(flight);
   return error == cudaSuccess ? Status::Ok() : CudaFailure("copying out", error);
@@ -251,8 +259,8 @@ Status CudaDevice::Enqueue(const FillCommand& fill, Flight& flight) {
   flight.units = fill.count;
   flight.expected = fill_time_.Of(fill.count);
   Begin(flight);
-  const cudaError_t error =
-      health_.Seen("filling", cudaMemsetAsync(*target, fill.value, fill.count, opened_.work.get()));
+  const cudaError_t error = health_.Seen(
+      "filling", cudaMemsetAsync(*target, fill.value, fill.count, flight.lane->stream.get()));
   flight.enqueued = error == cudaSuccess;
   End(flight);
   return error == cudaSuccess ? Status::Ok() : CudaFailure("filling", error);
@@ -262,7 +270,8 @@ void CudaDevice::Begin(Flight& flight) {
   flight.started = TakeEvent();
   if (flight.started == nullptr) return;
   if (health_.Seen("timing " + flight.what,
-                   cudaEventRecord(flight.started.get(), opened_.work.get())) != cudaSuccess) {
+                   cudaEventRecord(flight.started.get(), flight.lane->stream.get())) !=
+      cudaSuccess) {
     GiveEvent(std::move(flight.started));
   }
 }
@@ -273,7 +282,7 @@ void CudaDevice::End(Flight& flight) {
   flight.ended = TakeEvent();
   if (flight.ended == nullptr) return;
   if (health_.Seen("timing " + flight.what,
-                   cudaEventRecord(flight.ended.get(), opened_.work.get())) != cudaSuccess) {
+                   cudaEventRecord(flight.ended.get(), flight.lane->stream.get())) != cudaSuccess) {
     GiveEvent(std::move(flight.ended));
   }
 }
@@ -299,39 +308,64 @@ Duration CudaDevice::Poll(Time now) {
   if (lost_) return kForever;
   UseDevice();
   if (!Reap() || flights_.empty()) return kForever;
-  const Flight& first = flights_.front();
-  const Time begins = std::max(first.submitted, last_ended_);
-  return LookAgainIn(now, After(begins, first.expected));
+  Duration soonest = kForever;
+  VisitHeads([&](const Flight& first) {
+    const Time begins = std::max(first.submitted, first.lane->last_ended);
+    soonest = std::min(soonest, LookAgainIn(now, After(begins, first.expected)));
+  });
+  return soonest;
+}
+
+template <typename Visit>
+void CudaDevice::VisitHeads(Visit visit) {
+  std::bitset<kMostPriorityClasses> seen;
+  for (Flight& flight : flights_) {
+    const auto index = static_cast<std::size_t>(flight.lane - lanes_.data());
+    if (seen.test(index)) continue;
+    seen.set(index);
+    visit(flight);
+    if (seen.count() == lanes_.size()) return;
+  }
 }
 
 bool CudaDevice::Reap() {
-  while (!flights_.empty() && !health_.broken()) {
-    Flight& flight = flights_.front();
-    const cudaError_t state = Ask(flight);
-    if (state == cudaErrorNotReady) return true;
-    if (state != cudaSuccess) {
-      // A query that fails in any other way will not succeed again.
-      health_.Break("asking whether " + flight.what + " is over", state);
-      break;
-    }
-    Complete(flight);
-    flights_.pop_front();
+  for (auto over = FirstOver(); over != flights_.end(); over = FirstOver()) {
+    Complete(*over);
+    flights_.erase(over);
   }
   if (health_.broken()) Lose(health_.first());
   return !lost_;
 }
 
+// Of the lanes' first commands that are over, the one that ended first.
+std::deque<CudaDevice::Flight>::iterator CudaDevice::FirstOver() {
+  Flight* first = nullptr;
+  VisitHeads([&](Flight& flight) {
+    if (!flight.over) {
+      const cudaError_t state = health_.broken() ? cudaErrorNotReady : Ask(flight);
+      if (state == cudaErrorNotReady) return;
+      if (state != cudaSuccess) {
+        // A query that fails in any other way will not succeed again.
+        return health_.Break("asking whether " + flight.what + " is over", state);
+      }
+      // Read after the end was seen: the turn's reading may be older than it.
+      flight.over = TimesOf(flight, DeviceNow());
+    }
+    if (first == nullptr || flight.over->ended < first->over->ended) first = &flight;
+  });
+  return std::find_if(flights_.begin(), flights_.end(),
+                      [&](const Flight& flight) { return &flight == first; });
+}
+
 cudaError_t CudaDevice::Ask(const Flight& flight) {
   if (!flight.enqueued) return cudaSuccess;
   return flight.ended != nullptr ? cudaEventQuery(flight.ended.get())
-                                 : cudaStreamQuery(opened_.work.get());
+                                 : cudaStreamQuery(flight.lane->stream.get());
 }
 
 void CudaDevice::Complete(Flight& flight) {
-  // Read after the end was seen: the turn's reading may be older than it.
-  const Time seen = DeviceNow();
   const bool failed = !flight.error.ok();
-  const EventClock::Span times = TimesOf(flight, seen);
+  const EventClock::Span times = *flight.over;
   if (flight.target != nullptr && !failed) {
     std::memcpy(flight.target, flight.staged, flight.bytes);
   }
@@ -345,7 +379,8 @@ void CudaDevice::Complete(Flight& flight) {
 
 // By events where there are any; else between what is known to have been before and after.
 EventClock::Span CudaDevice::TimesOf(Flight& flight, Time seen) {
-  EventClock::Span times{std::clamp(last_ended_, flight.submitted, seen), seen};
+  Lane& lane = *flight.lane;
+  EventClock::Span times{std::clamp(lane.last_ended, flight.submitted, seen), seen};
   if (!flight.enqueued) times.ended = times.started;
   float since_last = 0, length = 0;
   const auto elapsed = [this](float& ms, const CudaEventHandle& from, const CudaEventHandle& to) {
@@ -354,9 +389,9 @@ EventClock::Span CudaDevice::TimesOf(Flight& flight, Time seen) {
   };
   if (flight.ended != nullptr && flight.started != nullptr &&
       elapsed(length, flight.started, flight.ended) &&
-      (last_end_ == nullptr || elapsed(since_last, last_end_, flight.started))) {
-    times = clock_.Place(Elapsed(since_last), Elapsed(length), flight.submitted, seen);
-    std::swap(last_end_, flight.ended);
+      (lane.last_end == nullptr || elapsed(since_last, lane.last_end, flight.started))) {
+    times = lane.clock.Place(Elapsed(since_last), Elapsed(length), flight.submitted, seen);
+    std::swap(lane.last_end, flight.ended);
   }
   GiveEvent(std::move(flight.started));
   GiveEvent(std::move(flight.ended));
@@ -365,25 +400,27 @@ EventClock::Span CudaDevice::TimesOf(Flight& flight, Time seen) {
 
 void CudaDevice::PostCompletion(const Flight& flight, Completion::Outcome outcome, Status error,
                                 EventClock::Span times) {
-  last_ended_ = std::max(last_ended_, times.ended);
-  last_started_ = std::clamp(times.started, last_started_, last_ended_);
+  Lane& lane = *flight.lane;
+  last_ended_ = lane.last_ended = std::max(last_ended_, times.ended);
+  lane.last_started = std::clamp(times.started, lane.last_started, lane.last_ended);
   Completion completion;
   completion.ticket = flight.ticket;
   completion.outcome = outcome;
-  completion.started = last_started_;
-  completion.ended = last_ended_;
+  completion.started = lane.last_started;
+  completion.ended = lane.last_ended;
   completion.error = std::move(error);
   sink_.Post(std::move(completion));
 }
 
-// The oldest command was executing, so it is its session that is named.
+// The first command of each lane was executing, so it is their sessions that are named.
 void CudaDevice::Lose(std::string_view seen) {
   lost_ = true;
-  std::string running = "nothing was in flight";
-  if (!flights_.empty()) {
-    const Flight& first = flights_.front();
-    running = first.what + " of session " + std::to_string(first.session.serial) + " was running";
-  }
+  std::string running;
+  VisitHeads([&](const Flight& first) {
+    running += (running.empty() ? "" : " and ") + first.what + " of session " +
+               std::to_string(first.session.serial);
+  });
+  running = running.empty() ? "nothing was in flight" : running + " was running";
   const Status why(StatusCode::kUnavailable, reason::kDeviceLost,
                    "device " + opened_.info.uuid + " is lost: " + std::string(seen) + "; " +
                        running + "; only a new gpuschedd gets it back");

@@ -29,14 +29,17 @@
 
 namespace gpusched::device {
 
+// Streams of commands at most; drivers tell six priorities apart.
+constexpr std::size_t kMostPriorityClasses = 64;
+
 // A device with its context, but no sessions yet.
 struct OpenedCuda {
   DeviceInfo info;
   int ordinal = 0;
   Architecture architecture;
   std::array<std::uint32_t, 3> largest_grid{}, largest_block{};
-  StreamHandle work;    // every command, one after the other
-  StreamHandle upkeep;  // memory is allocated and zeroed here
+  std::vector<StreamHandle> work;  // of commands, by class of priority; at least one
+  StreamHandle upkeep;             // memory is allocated and zeroed here
   PinnedHandle staging;
   std::size_t staging_bytes = 0;
 };
@@ -64,9 +67,17 @@ class CudaDevice final : public Device {
     std::unordered_map<ModuleId, std::unique_ptr<CudaModule>> modules;
     std::unordered_map<BufferId, Buffer> buffers;
   };
+  // The commands of one class of priority, one after the other.
+  struct Lane {
+    StreamHandle stream;
+    CudaEventHandle last_end;  // of the last command with times
+    EventClock clock;
+    Time last_started{}, last_ended{};
+  };
   // A command between its Start and its completion.
   struct Flight {
     Ticket ticket{};
+    Lane* lane = nullptr;
     SessionId session;
     std::string what;  // "kernel 'x'"
     Time submitted{};
@@ -79,6 +90,7 @@ class CudaDevice final : public Device {
     std::uint64_t bytes = 0;
     ExpectedTime* learns = nullptr;  // from these units
     std::uint64_t units = 0;
+    std::optional<EventClock::Span> over;  // when it was, once that was seen
   };
 
   Status Enqueue(const LaunchCommand&, Flight&);
@@ -95,8 +107,11 @@ class CudaDevice final : public Device {
   CudaEventHandle TakeEvent();
   void GiveEvent(CudaEventHandle);
 
-  // Completes what is over, in order; false once the device is lost.
+  // Completes what is over, by when it ended; false once the device is lost.
   bool Reap();
+  std::deque<Flight>::iterator FirstOver();
+  template <typename Visit>
+  void VisitHeads(Visit);  // the first in flight of each lane, in the order of their starting
   cudaError_t Ask(const Flight&);
   void Complete(Flight&);
   EventClock::Span TimesOf(Flight&, Time seen);
@@ -128,11 +143,10 @@ class CudaDevice final : public Device {
   std::vector<Session> left_behind_;
 
   // The executor's own.
-  std::deque<Flight> flights_;
+  std::deque<Flight> flights_;  // in the order of their starting
   std::vector<CudaEventHandle> spare_events_;
-  CudaEventHandle last_end_;  // of the last command with times
-  EventClock clock_;
-  Time last_started_{}, last_ended_{};
+  std::vector<Lane> lanes_;  // by class
+  Time last_ended_{};        // of them all
   StagingRing staging_;
   ArgumentPack arguments_;
   ExpectedTime copy_in_time_, copy_out_time_, fill_time_;

@@ -202,11 +202,27 @@ Result<OpenedCuda> Open(const Candidate& candidate, const CudaOptions& options) 
     opened.largest_grid[i] = static_cast<std::uint32_t>(candidate.properties.maxGridSize[i]);
     opened.largest_block[i] = static_cast<std::uint32_t>(candidate.properties.maxThreadsDim[i]);
   }
-  for (StreamHandle* stream : {&opened.work, &opened.upkeep}) {
+  // Numerically least is greatest: a range of 0 to -5 has six priorities.
+  int least = 0, greatest = 0;
+  if (options.priority_streams &&
+      cudaDeviceGetStreamPriorityRange(&least, &greatest) != cudaSuccess) {
+    cudaGetLastError();
+    least = greatest = 0;
+  }
+  greatest = std::max(greatest, least - static_cast<int>(kMostPriorityClasses) + 1);
+  const auto make = [&](StreamHandle& stream, int priority) {
     cudaStream_t made = nullptr;
-    const cudaError_t error = cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, 0);
+    const cudaError_t error = cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, priority);
+    stream.reset(made);
+    return error;
+  };
+  for (int priority = least; priority >= greatest; --priority) {
+    const cudaError_t error = make(opened.work.emplace_back(), priority);
     if (error != cudaSuccess) return failed("making a stream", error);
-    stream->reset(made);
+  }
+  opened.info.priority_classes = static_cast<std::uint32_t>(opened.work.size());
+  if (const cudaError_t error = make(opened.upkeep, least); error != cudaSuccess) {
+    return failed("making a stream", error);
   }
   // What is freed stays in the pool: the next allocation costs no call into the system.
   cudaMemPool_t pool = nullptr;

@@ -17,7 +17,8 @@ struct CudaOptions {
   int count = 1;
   std::uint64_t memory_bytes = 0;  // 0: what the device has free
   std::vector<std::string>
-      select{};  // uuids or parts of names, in any case; empty: the first `count`
+      select{};                  // uuids or parts of names, in any case; empty: the first `count`
+  bool priority_streams = true;  // a stream for each class of priority; false: one for all
 };
 
 // See OpenDevices. UNAVAILABLE tells apart: no driver, a stub library, a driver that is too old, no

@@ -66,6 +66,15 @@ class HeldStreams {
   HeldStreams& operator=(const HeldStreams&) = delete;
 };
 
+// While one lives, kernels of that name begin nothing; what comes behind one on its stream waits.
+class HeldKernel {
+ public:
+  explicit HeldKernel(const std::string& name);
+  ~HeldKernel();
+  HeldKernel(const HeldKernel&) = delete;
+  HeldKernel& operator=(const HeldKernel&) = delete;
+};
+
 // What was made and not given back.
 struct LiveObjects {
   std::size_t streams = 0, events = 0, libraries = 0, allocations = 0, pinned = 0;

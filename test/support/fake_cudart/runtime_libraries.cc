@@ -302,6 +302,10 @@ struct LaunchWork {
     launch.block = block;
     launch.parameters = parameters;
     launch.dynamic_shared_bytes = dynamic_shared;
+    {
+      std::unique_lock released(runtime().mutex);
+      runtime().released.wait(released, [&] { return runtime().held_kernel != kernel->name; });
+    }
     const std::lock_guard one(library->mutex);
     const gpusched::Status status = library->program->Launch(launch, memory);
     switch (status.code()) {

@@ -104,6 +104,18 @@ void ReleaseStreams() {
   all.released.notify_all();
 }
 
+HeldKernel::HeldKernel(const std::string& name) {
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  all.held_kernel = name;
+}
+HeldKernel::~HeldKernel() {
+  Runtime& all = runtime();
+  const std::lock_guard lock(all.mutex);
+  all.held_kernel.clear();
+  all.released.notify_all();
+}
+
 LiveObjects StillAlive() {
   Runtime& all = runtime();
   const std::lock_guard lock(all.mutex);

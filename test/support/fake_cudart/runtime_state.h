@@ -103,6 +103,7 @@ struct Runtime {
   std::map<std::string, Failing> failing_functions;
 
   bool held = false;
+  std::string held_kernel;
   std::condition_variable released;
 
   Runtime() { Forget(); }
