@@ -45,7 +45,6 @@ class Watched {
     options.policy.parameters = built.canonical;
     checker_ = std::make_unique<Checker>(
         CheckerOptions{.limits = options.limits,
-                       .order_kept = true,
                        .preemption_bound = options.traits.preemption_bound,
                        .shortest_useful_chunk = options.traits.shortest_useful_chunk,
                        .policy = options.policy,
