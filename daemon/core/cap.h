@@ -65,7 +65,12 @@ class GroupCap {
   void SetRate(Time now, Rate rate, Duration burst) { cap_.SetRate(now, rate, burst); }
   bool limited() const { return cap_.limited(); }
   bool reached() const { return reached_; }
-  void Take(Duration spent) { cap_.Take(spent); }
+  void Take(Time now, Duration spent) {
+    cap_.Fill(now);
+    cap_.Take(spent);
+  }
+  // Without a limit it is not reached and cannot be: nothing to refresh.
+  bool idle() const { return !limited() && !reached_; }
   // Whether `reached` is another answer now.
   bool Refresh(Time now, Duration burst, Duration resume) {
     cap_.SetBurst(burst);

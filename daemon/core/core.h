@@ -27,7 +27,7 @@ class Scheduler::Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  void Handle(Time now, Event event);
+  void Handle(Time now, Event&& event);
   void Advance(Time now, std::vector<Action>& actions);
   Time NextWakeup() const;
 

@@ -62,7 +62,7 @@ Scheduler::Core::~Core() {
   }
 }
 
-void Scheduler::Core::Handle(Time now, Event event) {
+void Scheduler::Core::Handle(Time now, Event&& event) {
   GPUSCHED_CORE_CHECK(now >= now_);
   now_ = now;
   declined_ = false;
@@ -309,7 +309,14 @@ void Scheduler::Core::On(CommandFinished& fact) {
 
 // What the command kept others from: see "charged" in the glossary of daemon/README.md.
 Duration Scheduler::Core::ChargeOf(Flight& flight, Time ended) {
-  DivideSinceLastEnd(ended, &flight, [](Flight& of, Duration had) { of.had += had; });
+  if (ordered()) {
+    // Nobody else had any of it.
+    const bool same_slice = slices_[flight.slice].serial == device_slice_;
+    const Time begin = same_slice ? device_end_ : std::max(flight.submitted, device_end_);
+    flight.had = std::max(Duration::zero(), ended - begin);
+  } else {
+    DivideSinceLastEnd(ended, &flight, [](Flight& of, Duration had) { of.had += had; });
+  }
   device_end_ = std::max(device_end_, ended);
   device_slice_ = slices_[flight.slice].serial;
   return flight.had;

@@ -308,7 +308,11 @@ FluidClock Fluid::Clock() const {
   // service.
   constexpr FluidTime kSlack = 1 << 12;
   Wide rate = runnable_rate_;
-  if (free_weight_ > 0) rate += Wide{target.numerator} * runnable_weight_ / free_weight_;
+  if (runnable_weight_ == free_weight_) {
+    rate += free_weight_ > 0 ? target.numerator : 0;  // all that share; saves a division
+  } else if (free_weight_ > 0) {
+    rate += Wide{target.numerator} * runnable_weight_ / free_weight_;
+  }
   clock.runnable_rate = static_cast<Rate>(rate);
   if (runnable_rate_ == 0) {
     if (runnable_weight_ > 0) clock.free_par = free_moment_ / runnable_weight_ + kSlack;

@@ -24,7 +24,10 @@ struct Operation {
   std::uint32_t estimate = 0;  // the core's: index into the session's estimates
 
   // What `units` of it cost, in units: whole waves.
-  std::uint64_t Whole(std::uint64_t units) const { return units + (wave - units % wave) % wave; }
+  std::uint64_t Whole(std::uint64_t units) const {
+    if (wave == 1) return units;  // a division costs more than all else here
+    return (units + wave - 1) / wave * wave;
+  }
 };
 
 // Whatever the driver (executor or simulator) keeps beside a job; it comes back with FinishJob.

@@ -179,7 +179,7 @@ Scheduler::Core::Piece Scheduler::Core::Cut(const Session& session, Job& job, Du
   // whole one.
   const auto waves_within = [&](Duration time) {
     const std::uint64_t units = estimates.UnitsWithin(operation.estimate, time);
-    return std::max(operation.wave, units - units % operation.wave);
+    return operation.wave == 1 ? units : std::max(operation.wave, units - units % operation.wave);
   };
   const std::uint64_t pieces = (left - 1) / waves_within(half) + 1;
   piece.count = std::min({operation.Whole((left - 1) / pieces + 1), waves_within(room), left});

@@ -10,7 +10,7 @@ Scheduler::Scheduler(const Limits& limits, const DeviceTraits& traits, PolicySpe
     : core_(std::make_unique<Core>(limits, traits, std::move(spec), std::move(policy))) {}
 Scheduler::~Scheduler() = default;
 
-void Scheduler::Handle(Time now, Event event) { core_->Handle(now, std::move(event)); }
+void Scheduler::Handle(Time now, Event&& event) { core_->Handle(now, std::move(event)); }
 void Scheduler::Advance(Time now, std::vector<Action>& actions) { core_->Advance(now, actions); }
 Time Scheduler::NextWakeup() const { return core_->NextWakeup(); }
 std::vector<SessionStatus> Scheduler::Sessions(Time now) const { return core_->Sessions(now); }

@@ -62,7 +62,7 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  void Handle(Time now, Event);  // one fact in; may call the policy's notices
+  void Handle(Time now, Event&&);  // one fact in; may call the policy's notices
   void Advance(Time now, std::vector<Action>& actions);  // decide; append orders
   Time NextWakeup() const;                               // kNever: nothing to wait for
 

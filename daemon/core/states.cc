@@ -216,8 +216,8 @@ void Scheduler::Core::RefreshCap(Session& session) {
 void Scheduler::Core::TakeFromCaps(Session& session, Duration spent) {
   session.cap.Fill(now_);
   session.cap.Take(spent);
-  if (!session.share.strict) beside_strict_.Take(spent);
-  beside_idle_.Take(spent);
+  if (!session.share.strict) beside_strict_.Take(now_, spent);
+  beside_idle_.Take(now_, spent);
 }
 
 void Scheduler::Core::SetStrictMin(Rate sum) {
@@ -238,6 +238,7 @@ void Scheduler::Core::KeepFree(Session& session, Rate kept) {
 void Scheduler::Core::RefreshGroups() {
   bool moved = false;
   for (GroupCap* group : {&beside_strict_, &beside_idle_}) {
+    if (group->idle()) continue;
     if (group->Refresh(now_, cap_burst_, limits_.group_resume)) moved = true;
   }
   if (moved) RefreshAll();

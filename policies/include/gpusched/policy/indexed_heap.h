@@ -95,6 +95,13 @@ class IndexedHeap {
 
   // The place of the least key in [first, last), which is not empty.
   std::size_t LeastOf(std::size_t first, std::size_t last) const {
+    if (last - first == kArity) {
+      // In pairs, by sums in place of branches: which child is the least cannot be foreseen.
+      const auto lesser = [this](std::size_t a, std::size_t b) {
+        return a + (b - a) * static_cast<std::size_t>(less_(heap_[b].key, heap_[a].key));
+      };
+      return lesser(lesser(first, first + 1), lesser(first + 2, first + 3));
+    }
     std::size_t least = first;
     for (std::size_t i = first + 1; i < last; ++i) {
       if (less_(heap_[i].key, heap_[least].key)) least = i;

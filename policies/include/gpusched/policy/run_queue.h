@@ -91,8 +91,7 @@ class RunQueue {
     Time last_served;
     std::uint64_t serial;
     friend bool operator<(const Ranked& a, const Ranked& b) {
-      if (ValueLess()(a.key, b.key)) return true;
-      if (ValueLess()(b.key, a.key)) return false;
+      if (a.key != b.key) return ValueLess()(a.key, b.key);
       if (a.last_served != b.last_served) return a.last_served < b.last_served;
       return a.serial < b.serial;
     }
