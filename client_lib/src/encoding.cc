@@ -11,7 +11,8 @@
 namespace gpusched::internal {
 namespace {
 
-void EncodeDim3(Dim3 dim, v1::Dim3* to) {
+template <typename Dim>
+void EncodeDim3(Dim dim, v1::Dim3* to) {
   to->set_x(dim.x);
   to->set_y(dim.y);
   to->set_z(dim.z);
@@ -73,8 +74,14 @@ Status Encoding::EncodeLaunch(Stream& stream, const Job::Operation& operation, v
     launch->set_module(*module);
   }
   launch->set_kernel(operation.kernel);
-  EncodeDim3(operation.grid, launch->mutable_grid());
-  EncodeDim3(operation.block, launch->mutable_block());
+  if (operation.range) {
+    EncodeDim3(operation.range->threads, launch->mutable_range()->mutable_threads());
+    EncodeDim3(operation.range->block, launch->mutable_range()->mutable_block());
+    EncodeDim3(operation.range->offset, launch->mutable_range()->mutable_offset());
+  } else {
+    EncodeDim3(operation.grid, launch->mutable_grid());
+    EncodeDim3(operation.block, launch->mutable_block());
+  }
   for (const Argument& argument : operation.arguments) {
     Status status = EncodeArgument(stream, argument, launch->add_arguments());
     if (!status.ok()) return status;

@@ -51,6 +51,20 @@ Job& Job::LaunchWith(std::string_view kernel, Dim3 grid, Dim3 block,
   return *this;
 }
 
+Job& Job::LaunchWith(const Kernel& kernel, const NdRange& range,
+                     std::vector<Argument> arguments) & {
+  LaunchWith(kernel, {}, {}, std::move(arguments));
+  operations_.back().range = range;
+  return *this;
+}
+
+Job& Job::LaunchWith(std::string_view kernel, const NdRange& range,
+                     std::vector<Argument> arguments) & {
+  LaunchWith(kernel, {}, {}, std::move(arguments));
+  operations_.back().range = range;
+  return *this;
+}
+
 Changes& Changes::Set(std::uint32_t launch, std::uint32_t argument, Argument value) & {
   arguments_.push_back({launch, argument, std::move(value)});
   return *this;

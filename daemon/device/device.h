@@ -87,6 +87,7 @@ struct KernelInfo {
   Dim3 required_block{0, 0, 0};  // zeros: any
   std::uint64_t max_block_threads = 1'024;
   std::uint64_t static_local_bytes = 0;
+  std::uint64_t offset_limit = 0;  // a launch's offset is below it along each axis; 0: none has one
 };
 struct ModuleInfo {
   std::vector<KernelInfo> kernels;  // in a fixed order: a launch names a kernel by its index

@@ -81,7 +81,8 @@ device::LaunchCommand LaunchOf(const Launch& launch, const BoundOperation& bound
           .arguments = &launch.arguments,
           .dynamic_local_bytes = launch.dynamic_local_bytes,
           .first = 0,
-          .count = bound.extent.extent};
+          .count = bound.extent.extent,
+          .offset = launch.range ? launch.range->offset : device::Dim3{0, 0, 0}};
 }
 
 device::Command MakeCommand(const core::StartCommand& order, Time now) {

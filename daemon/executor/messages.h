@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,10 +45,18 @@ struct Data {
   std::string content;
 };
 
+// A launch told by its threads.
+struct NdRange {
+  device::Dim3 threads{0, 0, 0};
+  device::Dim3 block{0, 0, 0};  // zeros: chosen when the kernel is known
+  device::Dim3 offset{0, 0, 0};
+  bool names_block() const { return block.x != 0 || block.y != 0 || block.z != 0; }
+};
 struct Launch {
   std::uint64_t module = 0;
   std::string kernel;
   device::Dim3 grid{0, 0, 0}, block;
+  std::optional<NdRange> range;             // grid and block follow from it
   std::vector<device::Argument> arguments;  // buffers by the client's ids
   std::uint64_t dynamic_local_bytes = 0;
 };

@@ -191,7 +191,6 @@ Result<std::shared_ptr<BoundOperation>> Binder::BindOperation(Operation operatio
   core::Operation& extent = bound->extent;
   if (auto* launch = std::get_if<Launch>(&operation)) {
     extent.kind = core::Operation::Kind::kLaunch;
-    extent.extent = device::Volume(launch->grid);
     status = BindLaunch(*launch, *bound);
   } else {
     const auto range = [&](core::Operation::Kind kind, std::uint64_t buffer, std::uint64_t offset,
@@ -220,6 +219,11 @@ Result<std::shared_ptr<BoundOperation>> Binder::BindOperation(Operation operatio
 }
 
 Status Binder::BindLaunch(Launch& launch, BoundOperation& bound) const {
+  if (launch.range) {
+    // A block that is still to be chosen counts as one thread until then.
+    const device::Dim3 block = launch.range->names_block() ? launch.range->block : device::Dim3{};
+    if (Status status = ShapeBlocks(launch, block); !status.ok()) return status;
+  }
   if (Status status = CheckShape(launch, device_.info()); !status.ok()) return status;
   ResourcePtr module = finder_.module(launch.module);
   if (module == nullptr) {
@@ -277,7 +281,7 @@ Status Binder::BindRange(std::uint64_t id, std::uint64_t offset, std::uint64_t b
 }
 
 Status Binder::CheckLaunch(BoundOperation& bound) const {
-  const Launch& launch = std::get<Launch>(bound.asked);
+  Launch& launch = std::get<Launch>(bound.asked);
   const Resource& module = *bound.target;
   const auto& kernels = module.info.kernels;
   const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const auto& candidate) {
@@ -286,6 +290,12 @@ Status Binder::CheckLaunch(BoundOperation& bound) const {
   if (kernel == kernels.end()) return UnknownKernel(module, launch.kernel);
   bound.kernel = static_cast<std::uint32_t>(kernel - kernels.begin());
   const device::DeviceInfo& info = device_.info();
+  if (launch.range && !launch.range->names_block()) {
+    Status status = ShapeBlocks(launch, ChooseBlock(launch.range->threads, *kernel, info));
+    if (status.ok()) status = CheckShape(launch, info);
+    if (!status.ok()) return status;
+  }
+  bound.extent.extent = device::Volume(launch.grid);
   bound.extent.cuttable =
       kernel->cuttable && info.can_cut && device::Volume(launch.grid) > info.whole_up_to_blocks;
   if (Status fault = CheckSignature(launch, *kernel, info); !fault.ok()) return fault;

@@ -1,6 +1,7 @@
 // The rules a launch must keep, each refused in the words of who wrote the launch.
 #include "executor/signature.h"
 
+#include <algorithm>
 #include <string>
 
 #include "executor/limits.h"
@@ -77,6 +78,36 @@ Status CheckLocalMemory(const Launch& launch, const device::KernelInfo& kernel,
                  FormatBytes(device.local_memory_bytes) + " a block has on this device");
 }
 
+// Whole warps of any GPU, few enough for its registers; on a CPU enough to hide what a block costs.
+constexpr std::uint64_t kThreadsPerBlock = 256;
+// Smaller blocks leave a GPU's warps unfilled.
+constexpr std::uint64_t kLeastThreadsPerBlock = 64;
+// A launch of so many for each compute unit can be cut, and its last ones leave no unit idle long.
+constexpr std::uint64_t kBlocksPerUnit = 8;
+// CUDA's limit along z.
+constexpr std::uint64_t kDeepestBlock = 64;
+
+std::uint32_t LargestDivisor(std::uint32_t of, std::uint64_t most) {
+  auto divisor = static_cast<std::uint32_t>(std::min<std::uint64_t>(of, most));
+  while (divisor > 1 && of % divisor != 0) --divisor;
+  return divisor;
+}
+
+Status CheckOffset(const Launch& launch, const device::KernelInfo& kernel) {
+  if (!launch.range) return Status::Ok();
+  const device::Dim3 offset = launch.range->offset;
+  const std::uint32_t greatest = std::max({offset.x, offset.y, offset.z});
+  if (greatest == 0 || greatest < kernel.offset_limit) return Status::Ok();
+  const std::string begin =
+      "kernel '" + kernel.name + "': an offset of " + Show(offset) + " threads; ";
+  if (kernel.offset_limit == 0) {
+    return Status(StatusCode::kUnimplemented, reason::kBadOffset,
+                  begin + "launches on this device have none, pass it as an argument");
+  }
+  return Bad(reason::kBadOffset, begin + "it must be below " + std::to_string(kernel.offset_limit) +
+                                     " along each axis, pass it as an argument");
+}
+
 Status CheckBlock(const Launch& launch, const device::KernelInfo& kernel) {
   const device::Dim3 wanted = kernel.required_block;
   if (wanted.x != 0 &&
@@ -93,6 +124,35 @@ Status CheckBlock(const Launch& launch, const device::KernelInfo& kernel) {
 }
 
 }  // namespace
+
+device::Dim3 ChooseBlock(device::Dim3 threads, const device::KernelInfo& kernel,
+                         const device::DeviceInfo& device) {
+  if (kernel.required_block.x != 0) return kernel.required_block;
+  const std::uint64_t units = std::max(device.compute_units, 1u);
+  const std::uint64_t fair = std::clamp<std::uint64_t>(
+      device::Volume(threads) / units / kBlocksPerUnit, kLeastThreadsPerBlock, kThreadsPerBlock);
+  const std::uint64_t most = std::max<std::uint64_t>(std::min(fair, kernel.max_block_threads), 1);
+  const std::uint32_t x = LargestDivisor(threads.x, most);
+  const std::uint32_t y = LargestDivisor(threads.y, most / x);
+  const std::uint32_t z = LargestDivisor(threads.z, std::min(most / x / y, kDeepestBlock));
+  return {x, y, z};
+}
+
+Status ShapeBlocks(Launch& launch, device::Dim3 block) {
+  const device::Dim3 threads = launch.range->threads;
+  const auto divides = [](std::uint32_t part, std::uint32_t whole) {
+    return part != 0 && whole % part == 0;
+  };
+  if (!divides(block.x, threads.x) || !divides(block.y, threads.y) ||
+      !divides(block.z, threads.z)) {
+    return Bad(reason::kBadBlock,
+               "a block of " + Show(block) + " threads does not divide the " + Show(threads) +
+                   " of the launch; launch more, and let those beyond the end do nothing");
+  }
+  launch.block = block;
+  launch.grid = {threads.x / block.x, threads.y / block.y, threads.z / block.z};
+  return Status::Ok();
+}
 
 Status CheckShape(const Launch& launch, const device::DeviceInfo& device) {
   const std::uint64_t blocks = device::Volume(launch.grid);
@@ -140,6 +200,7 @@ Status CheckSignature(const Launch& launch, const device::KernelInfo& kernel,
     if (!status.ok()) return status;
   }
   if (Status status = CheckBlock(launch, kernel); !status.ok()) return status;
+  if (Status status = CheckOffset(launch, kernel); !status.ok()) return status;
   return CheckLocalMemory(launch, kernel, device);
 }
 

@@ -10,8 +10,18 @@ namespace gpusched::executor {
 // Shapes alone, before the kernel is known: BAD_GRID, BAD_BLOCK, TOO_MANY, ARGUMENT_SIZE.
 Status CheckShape(const Launch& launch, const device::DeviceInfo& device);
 
-// Argument count, kinds and sizes, block shape, local memory: ARGUMENT_COUNT, ARGUMENT_KIND,
-// ARGUMENT_SIZE, BAD_BLOCK, LOCAL_MEMORY. Shapes were checked.
+// The block of a launch told by its threads, where it names none: the one that the kernel requires,
+// else one of 64 to 256 threads, or what of that the kernel takes and the threads can be divided
+// by.
+device::Dim3 ChooseBlock(device::Dim3 threads, const device::KernelInfo& kernel,
+                         const device::DeviceInfo& device);
+
+// Sets grid and block of a launch that is told by its threads. BAD_BLOCK if the block does not
+// divide them.
+Status ShapeBlocks(Launch& launch, device::Dim3 block);
+
+// Argument count, kinds and sizes, block shape, local memory, offset: ARGUMENT_COUNT,
+// ARGUMENT_KIND, ARGUMENT_SIZE, BAD_BLOCK, LOCAL_MEMORY, BAD_OFFSET. Shapes were checked.
 Status CheckSignature(const Launch& launch, const device::KernelInfo& kernel,
                       const device::DeviceInfo& device);
 

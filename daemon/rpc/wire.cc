@@ -45,12 +45,19 @@ device::Argument ArgumentOf(v1::Argument& from) {
   return device::ValueArgument(std::move(*from.mutable_value()));
 }
 
+executor::NdRange RangeOf(const v1::NdRange& from) {
+  return {.threads = DimOf(from.threads()),
+          .block = DimOf(from.block()),
+          .offset = DimOf(from.offset())};
+}
+
 executor::Launch LaunchOf(v1::Launch& from) {
   executor::Launch launch;
   launch.module = from.module();
   launch.kernel = std::move(*from.mutable_kernel());
   launch.grid = DimOf(from.grid());
   launch.block = from.has_block() ? DimOf(from.block()) : device::Dim3{};
+  if (from.has_range()) launch.range = RangeOf(from.range());
   launch.arguments.reserve(static_cast<std::size_t>(from.arguments_size()));
   for (v1::Argument& argument : *from.mutable_arguments()) {
     launch.arguments.push_back(ArgumentOf(argument));
@@ -64,7 +71,14 @@ Status OperationsOf(google::protobuf::RepeatedPtrField<v1::Operation>& from,
   to.reserve(static_cast<std::size_t>(from.size()));
   for (v1::Operation& operation : from) {
     switch (operation.what_case()) {
-      case v1::Operation::kLaunch: to.emplace_back(LaunchOf(*operation.mutable_launch())); break;
+      case v1::Operation::kLaunch:
+        if (operation.launch().has_range() &&
+            (operation.launch().has_grid() || operation.launch().has_block())) {
+          return Status(StatusCode::kInvalidArgument, reason::kMalformedFrame,
+                        "a launch has a range of threads, and a grid or block besides: give one");
+        }
+        to.emplace_back(LaunchOf(*operation.mutable_launch()));
+        break;
       case v1::Operation::kCopyIn: {
         const v1::CopyIn& copy = operation.copy_in();
         to.emplace_back(

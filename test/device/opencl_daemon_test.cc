@@ -67,6 +67,79 @@ TEST_F(OpenClDaemon, RefusesALaunchInTheWordsOfWhoeverWroteIt) {
   EXPECT_TRUE(put({8}, {4}, x, 7).ok());
 }
 
+// What every thread is told, after work enough for the launch to be cut.
+constexpr const char* kPlaces =
+    "SHAPE kernel void places(global uint *out, int rounds) {\n"
+    "  const size_t x = get_global_id(0) - get_global_offset(0);\n"
+    "  const size_t y = get_global_id(1) - get_global_offset(1);\n"
+    "  global uint *mine = out + 8 * (y * get_global_size(0) + x);\n"
+    "  float work = x;\n"
+    "  for (int i = 0; i < rounds; ++i) work = work * 0.5f + 1.0f;\n"
+    "  mine[0] += get_global_id(0) + (work < 0 ? 1 : 0);\n"
+    "  mine[1] += get_global_id(1);\n"
+    "  mine[2] += get_group_id(0) + 1000 * get_group_id(1);\n"
+    "  mine[3] += get_num_groups(0) + 1000 * get_num_groups(1);\n"
+    "  mine[4] += get_global_size(0) + 1000 * get_global_size(1);\n"
+    "  mine[5] += get_local_size(0) + 1000 * get_local_size(1);\n"
+    "  mine[6] += get_local_id(0) + 1000 * get_local_id(1);\n"
+    "  mine[7] += get_work_dim() + 1000 * get_global_offset(0) + get_global_offset(1);\n"
+    "}\n";
+
+// By the definitions of OpenCL, sections 6.12.1 and 3.2 of 1.2.
+std::vector<std::uint32_t> Places(Dim3 threads, Dim3 block, NdRange::Offset offset) {
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t y = 0; y < threads.y; ++y) {
+    for (std::uint32_t x = 0; x < threads.x; ++x) {
+      for (const std::uint32_t value :
+           {x + offset.x, y + offset.y, x / block.x + 1'000 * (y / block.y),
+            threads.x / block.x + 1'000 * (threads.y / block.y), threads.x + 1'000 * threads.y,
+            block.x + 1'000 * block.y, x % block.x + 1'000 * (y % block.y),
+            2 + 1'000 * offset.x + offset.y}) {
+        places.push_back(value);
+      }
+    }
+  }
+  return places;
+}
+
+TEST_F(OpenClDaemon, ALaunchByThreadsRunsInPartsAtItsOffset) {
+  Session session = Open({.name = "places", .memory = 64 << 20});
+  const auto placed = [&](const std::string& shape, const NdRange& range, int rounds) {
+    const Module module = Take(session.LoadModule({.source = shape + kPlaces}));
+    std::vector<std::uint32_t> out(std::size_t{8} * range.threads.x * range.threads.y);
+    const Buffer buffer = Take(session.Allocate(4 * out.size()));
+    const Status outcome = Outcome(
+        session, Job().Launch(module.kernel("places"), range, buffer, rounds).Read(buffer, out));
+    EXPECT_TRUE(outcome.ok()) << outcome.ToString();
+    return out;
+  };
+  const auto commands = [&] { return Take(admin_->Sessions()).at(0).commands; };
+  const std::string any = "#define SHAPE\n";
+  const std::string fixed = "#define SHAPE __attribute__((reqd_work_group_size(10, 3, 1)))\n";
+  const std::string whole = "#undef get_global_id\n" + any;
+  constexpr int kRounds = 5'000;
+
+  const NdRange with_block{.threads = {512, 64}, .block = {16, 4}, .offset = {1'000, 7}};
+  const std::uint64_t before = commands();
+  EXPECT_EQ(placed(any, with_block, kRounds), Places({512, 64}, {16, 4}, {1'000, 7}));
+  EXPECT_GE(commands() - before, 4u) << "several parts, and the copy out";
+  // Of 600 the largest divisor up to 256 is 200, and 256 / 200 rows are one.
+  EXPECT_EQ(placed(any, {.threads = {600, 66}}, kRounds), Places({600, 66}, {200, 1}, {0, 0}));
+  EXPECT_EQ(placed(fixed, {.threads = {600, 66}, .offset = {3, 0}}, kRounds),
+            Places({600, 66}, {10, 3}, {3, 0}));
+  const NdRange far{.threads = {64, 2}, .block = {8, 1}, .offset = {3'000'000, 1}};
+  EXPECT_EQ(placed(whole, far, 1), Places({64, 2}, {8, 1}, {3'000'000, 1}));
+
+  const Module module = Take(session.LoadModule({.source = any + kPlaces}));
+  const Buffer buffer = Take(session.Allocate(1 << 20));
+  const auto refused = [&](const NdRange& range) {
+    return Outcome(session, Job().Launch(module.kernel("places"), range, buffer, 1));
+  };
+  EXPECT_THAT(refused(far), Refused(reason::kBadOffset));
+  EXPECT_THAT(refused({.threads = {100}, .block = {64}}), Refused(reason::kBadBlock));
+  EXPECT_THAT(refused({.threads = {0}}), Refused(reason::kBadGrid));
+}
+
 TEST_F(OpenClDaemon, TellsWhatTheCompilerSays) {
   Session session = Open();
   const Status broken =

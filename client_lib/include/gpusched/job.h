@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -27,6 +29,20 @@ using Duration = std::chrono::nanoseconds;
 
 struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
+};
+
+// A launch told by its threads, as OpenCL's is, where {grid, block} tells it by its blocks. Only
+// OpenCL has offsets: BAD_OFFSET on other devices, and beyond what the device's kernels can do
+// (2^20 - 1 along each axis, where launches are cut). BAD_BLOCK if the block does not divide the
+// threads.
+struct NdRange {
+  struct Offset {
+    std::uint32_t x = 0, y = 0, z = 0;
+  };
+  Dim3 threads;         // all of them: OpenCL's global size
+  Dim3 block{0, 0, 0};  // its local size; zeros: the one that the kernel requires, else the device
+                        // chooses one
+  Offset offset = {};   // its global offset, added to every thread's global ids
 };
 
 // So many bytes of local (shared) memory for a kernel's parameter.
@@ -97,9 +113,21 @@ class GPUSCHED_EXPORT Job {
   Job& Launch(std::string_view kernel, Dim3 grid, Dim3 block, const Arguments&... arguments) & {
     return LaunchWith(kernel, grid, block, {Argument(arguments)...});
   }
+  // By threads. The type is written out, so that it is not taken for a grid: NdRange{{1024, 768}}.
+  template <std::same_as<NdRange> Range, typename... Arguments>
+  Job& Launch(const Kernel& kernel, const Range& range, const Arguments&... arguments) & {
+    return LaunchWith(kernel, range, {Argument(arguments)...});
+  }
+  template <std::same_as<NdRange> Range, typename... Arguments>
+  Job& Launch(std::string_view kernel, const Range& range, const Arguments&... arguments) & {
+    return LaunchWith(kernel, range, {Argument(arguments)...});
+  }
+  // With arguments that are known at run time only.
   Job& LaunchWith(const Kernel& kernel, Dim3 grid, Dim3 block, std::vector<Argument> arguments) &;
   Job& LaunchWith(std::string_view kernel, Dim3 grid, Dim3 block,
                   std::vector<Argument> arguments) &;
+  Job& LaunchWith(const Kernel& kernel, const NdRange& range, std::vector<Argument> arguments) &;
+  Job& LaunchWith(std::string_view kernel, const NdRange& range, std::vector<Argument> arguments) &;
 
   // The same on a temporary, so that a job can be written in one expression.
   template <typename... A>
@@ -118,6 +146,18 @@ class GPUSCHED_EXPORT Job {
   Job Launch(const K& kernel, Dim3 grid, Dim3 block, const A&... rest) && {
     return std::move(Launch(kernel, grid, block, rest...));
   }
+  template <typename K, std::same_as<NdRange> Range, typename... A>
+  Job Launch(const K& kernel, const Range& range, const A&... rest) && {
+    return std::move(Launch(kernel, range, rest...));
+  }
+  template <typename K>
+  Job LaunchWith(const K& kernel, Dim3 grid, Dim3 block, std::vector<Argument> arguments) && {
+    return std::move(LaunchWith(kernel, grid, block, std::move(arguments)));
+  }
+  template <typename K>
+  Job LaunchWith(const K& kernel, const NdRange& range, std::vector<Argument> arguments) && {
+    return std::move(LaunchWith(kernel, range, std::move(arguments)));
+  }
 
   std::size_t size() const { return operations_.size(); }
 
@@ -135,6 +175,7 @@ class GPUSCHED_EXPORT Job {
     std::shared_ptr<const internal::ModuleRecord> module;  // of a launch; none: found by name
     std::string kernel;
     Dim3 grid, block;
+    std::optional<NdRange> range;  // instead of grid and block
     std::vector<Argument> arguments;
   };
 

@@ -32,6 +32,7 @@ inline constexpr std::string_view kArgumentSize = "ARGUMENT_SIZE";
 inline constexpr std::string_view kMisaligned = "MISALIGNED";
 inline constexpr std::string_view kBadGrid = "BAD_GRID";
 inline constexpr std::string_view kBadBlock = "BAD_BLOCK";
+inline constexpr std::string_view kBadOffset = "BAD_OFFSET";
 inline constexpr std::string_view kLocalMemory = "LOCAL_MEMORY";
 inline constexpr std::string_view kOutOfBounds = "OUT_OF_BOUNDS";
 inline constexpr std::string_view kBadModule = "BAD_MODULE";

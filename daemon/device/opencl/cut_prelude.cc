@@ -13,7 +13,6 @@ namespace {
 // The top bits stay clear, so that no driver sees an offset plus a size overflow.
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 32;
 constexpr std::uint32_t kMostAlongAxis = std::uint32_t{1} << 31;
-constexpr std::uint32_t kMostOffset = std::uint32_t{1} << 20;
 
 // Found by failures of other forms: the native functions are called with constant dimensions only
 // (PoCL links others to symbols it does not have); macros are object-like, so that a name passed to
@@ -117,7 +116,7 @@ std::uint32_t DimensionsOf(const LaunchCommand& launch) {
 std::optional<std::array<std::size_t, 3>> ChannelOf(const LaunchCommand& launch) {
   const Dim3 grid = launch.grid, offset = launch.offset;
   if (Volume(grid) >= kMostBlocks || std::max({grid.x, grid.y, grid.z}) >= kMostAlongAxis ||
-      std::max({offset.x, offset.y, offset.z}) >= kMostOffset) {
+      std::max({offset.x, offset.y, offset.z}) >= kOffsetLimit) {
     return std::nullopt;
   }
   const auto wide = [](std::uint64_t value) { return value; };

@@ -20,11 +20,14 @@
 
 namespace gpusched::device {
 
+// Offsets that the channel can carry are below it.
+inline constexpr std::uint32_t kOffsetLimit = std::uint32_t{1} << 20;
+
 // Work dimensions a launch uses; at least one.
 std::uint32_t DimensionsOf(const LaunchCommand&);
 
 // What the channel can carry: fewer blocks than 2^32 in all and 2^31 along each axis, offsets below
-// 2^20. Nothing beyond.
+// kOffsetLimit. Nothing beyond.
 std::optional<std::array<std::size_t, 3>> ChannelOf(const LaunchCommand&);
 
 // Goes in front of the source; ends so that the source's first line is line 1.

@@ -14,6 +14,8 @@
 namespace gpusched::device {
 namespace {
 
+// Offsets are passed to the driver as they are, where the channel does not carry them.
+constexpr std::uint64_t kEveryOffset = std::uint64_t{1} << 32;
 // OpenCL's own bound on a kernel's parameters is 1,024 bytes; devices may take more.
 constexpr std::uint64_t kLargestValue = 4'096;
 constexpr const char* kSizesKernel = "gpusched_sizes_of_types";
@@ -170,13 +172,15 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const 
     info.name = named.name;
     info.whole_reason = whole.empty() ? scan.WaitOf(named.name) : whole;
     info.cuttable = info.whole_reason.empty();
+    info.offset_limit = module.runs_ranges ? kOffsetLimit : kEveryOffset;
     module.info.kernels.push_back(std::move(info));
     module.kernels.push_back(std::move(named.kernel));
     unknown.push_back(std::move(signature->unknown));
   }
   if (module.kernels.empty()) {
-    return BadModule("the module has no kernel that a session could launch; " +
-                     module.info.build_log);
+    const std::string& log = module.info.build_log;
+    return BadModule("the module has no kernel that a session could launch" +
+                     (log.empty() ? "; give it a kernel void function" : "; " + log));
   }
   FillUnknownSizes(context, device, source, unknown, module.info);
   return module;

@@ -212,6 +212,48 @@ TEST(Submit, OptionsReachTheDaemon) {
   EXPECT_EQ(seen.first_kernel, "scale");
 }
 
+// Each way to write a launch, on a job that stays and on one that passes by.
+TEST(Submit, LaunchesAreToldByBlocksOrByThreads) {
+  Fixture f;
+  const Kernel sum = f.module->kernel("sum");
+  const NdRange range{.threads = {640, 3}, .block = {64}, .offset = {5}};
+  Job staying;
+  staying.Launch(sum, range)
+      .Launch("sum", range)
+      .LaunchWith(sum, range, {})
+      .LaunchWith("sum", range, {});
+  staying.LaunchWith(sum, {10}, {64}, {}).LaunchWith("sum", {10}, {64}, {});
+  ASSERT_TRUE(f.session->Submit(staying)->Wait().ok());
+  for (const Job& passing :
+       {Job().Launch(sum, range), Job().Launch("sum", range), Job().LaunchWith(sum, range, {}),
+        Job().LaunchWith("sum", range, {Argument(1)}), Job().LaunchWith(sum, {10}, {64}, {}),
+        Job().LaunchWith("sum", {10}, {64}, {Argument(1)}),
+        Job().Launch(sum, NdRange{.threads = {7}})}) {
+    EXPECT_EQ(passing.size(), 1u);
+    ASSERT_TRUE(f.session->Submit(passing)->Wait().ok());
+  }
+  const std::vector<SeenJob> jobs = f.daemon.jobs();
+  ASSERT_EQ(jobs.size(), 8u);
+  EXPECT_EQ(jobs[0].operations, 6);
+  for (std::size_t i = 1; i <= 4; ++i) {
+    const v1::Launch& seen = jobs[i].first_launch;
+    EXPECT_FALSE(seen.has_grid() || seen.has_block());
+    EXPECT_EQ(seen.range().threads().x(), 640u);
+    EXPECT_EQ(seen.range().threads().y(), 3u);
+    EXPECT_EQ(seen.range().threads().z(), 1u);
+    EXPECT_EQ(seen.range().block().x(), 64u);
+    EXPECT_EQ(seen.range().offset().x(), 5u);
+    EXPECT_EQ(seen.range().offset().y(), 0u);
+    EXPECT_EQ(seen.arguments_size(), i == 4 ? 1 : 0);
+  }
+  for (std::size_t i = 5; i <= 6; ++i) {
+    EXPECT_FALSE(jobs[i].first_launch.has_range());
+    EXPECT_EQ(jobs[i].first_launch.grid().x(), 10u);
+    EXPECT_EQ(jobs[i].first_launch.block().x(), 64u);
+  }
+  EXPECT_EQ(jobs[7].first_launch.range().block().x(), 0u) << "the device chooses";
+}
+
 TEST(Submit, GetsOutThoughNobodyWaits) {
   Fixture f({.hold_jobs = true});
   std::vector<Submission> jobs;

@@ -291,8 +291,12 @@ class FakeDaemon::Service : public v1::Sessions::Service {
                  .client = std::chrono::nanoseconds(submit.client_ns()),
                  .deadline = std::chrono::nanoseconds(submit.deadline_ns()),
                  .skip_if_late = submit.skip_if_late(),
-                 .first_kernel = {}};
-    if (submit.operations_size() > 0) seen.first_kernel = submit.operations(0).launch().kernel();
+                 .first_kernel = {},
+                 .first_launch = {}};
+    if (submit.operations_size() > 0) {
+      seen.first_launch = submit.operations(0).launch();
+      seen.first_kernel = seen.first_launch.kernel();
+    }
     if (options.hold_jobs) session.held.push_back(submit);
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpusched/status.h"
+#include "gpusched/v1/resources.pb.h"
 
 namespace gpusched::test {
 
@@ -38,6 +39,7 @@ struct SeenJob {
   std::chrono::nanoseconds client{0}, deadline{0};
   bool skip_if_late = false;
   std::string first_kernel = {};
+  v1::Launch first_launch = {};
 };
 
 class FakeDaemon {
