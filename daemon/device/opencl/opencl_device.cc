@@ -83,7 +83,7 @@ Status Checked(std::string_view what, cl_int error) {
 OpenClDevice::OpenClDevice(OpenedOpenCl opened, CompletionSink& sink)
     : opened_(std::move(opened)),
       sink_(sink),
-      quotas_(opened_.info.memory_bytes),
+      sessions_(opened_.info.memory_bytes),
       waiter_(sink),
       line_(/*has_slow=*/true, YieldToLatency) {}
 
@@ -93,23 +93,12 @@ Status OpenClDevice::OpenSession(SessionId session, Quota quota) {
   Result<std::shared_ptr<Arena>> arena =
       Arena::Make("gpusched-session-" + std::to_string(session.serial));
   if (!arena) return arena.status();
-  std::lock_guard lock(mutex_);
-  Status status = quotas_.Open(session, quota.memory_bytes);
-  if (status.ok()) sessions_[session.serial].arena = *std::move(arena);
-  return status;
+  return sessions_.Open(session, quota, *std::move(arena));
 }
 
 void OpenClDevice::CloseSession(SessionId session, Ticket ticket) {
   line_.Append(session, Pace::kQuick, [this, session, ticket] {
-    std::unique_lock lock(mutex_);
-    auto gone = sessions_.extract(session.serial);
-    lock.unlock();
-    Status status = gone.empty() ? NoSuchSession(session) : Status::Ok();
-    gone = {};  // the memory is free before anybody is promised it
-    lock.lock();
-    quotas_.Close(session);
-    lock.unlock();
-    sink_.Post(Prepared{.ticket = ticket, .status = std::move(status), .module = {}});
+    sink_.Post(Prepared{.ticket = ticket, .status = sessions_.Close(session), .module = {}});
   });
 }
 
@@ -144,7 +133,7 @@ void OpenClDevice::Start(Ticket ticket, const Command& command) {
 }
 
 Status OpenClDevice::Enqueue(const LaunchCommand& launch, EventHandle& event) {
-  const Result<OpenClModule*> module = FindModule(launch.session, launch.module);
+  const Result<OpenClModule*> module = sessions_.FindModule(launch.session, launch.module);
   if (!module) return module.status();
   const auto& kernels = (*module)->kernels;
   if (launch.kernel >= kernels.size()) return NoSuchKernel(launch.kernel, kernels.size());
@@ -260,39 +249,20 @@ Status OpenClDevice::Enqueue(const FillCommand& fill, EventHandle& event) {
 }
 
 Result<OpenClDevice::Buffer*> OpenClDevice::FindBuffer(SessionId session, BufferId buffer) {
-  std::lock_guard lock(mutex_);
-  const auto holder = sessions_.find(session.serial);
-  if (holder == sessions_.end()) return NoSuchSession(session);
-  const auto found = holder->second.buffers.find(buffer);
-  if (found == holder->second.buffers.end()) return NoSuchBuffer(buffer);
-  return &found->second;
-}
-
-Result<OpenClModule*> OpenClDevice::FindModule(SessionId session, ModuleId module) {
-  std::lock_guard lock(mutex_);
-  const auto holder = sessions_.find(session.serial);
-  if (holder == sessions_.end()) return NoSuchSession(session);
-  const auto found = holder->second.modules.find(module);
-  if (found == holder->second.modules.end()) return NoSuchModule(module);
-  return &found->second;
+  const auto found = sessions_.FindBuffer(session, buffer);
+  if (!found) return found.status();
+  return &(*found)->buffer;
 }
 
 Status OpenClDevice::Carry(const LoadModule& load, ModuleInfo& info) {
   for (const Image& image : load.images) {
     if (image.format != Image::Format::kOpenClC) continue;
-    if (FindModule(load.session, load.module)) return IdInUse("module", load.module);
-    Result<OpenClModule> module =
-        BuildModule(opened_.context.get(), opened_.device, image.bytes, opened_.cannot_cut);
-    if (!module) return module.status();
-    ModuleInfo built = module->info;
-    std::lock_guard lock(mutex_);
-    const auto session = sessions_.find(load.session.serial);
-    if (session == sessions_.end()) return NoSuchSession(load.session);
-    if (!session->second.modules.emplace(load.module, *std::move(module)).second) {
-      return IdInUse("module", load.module);
-    }
-    info = std::move(built);
-    return Status::Ok();
+    return sessions_.AddModule(load.session, load.module, [&] {
+      Result<OpenClModule> module =
+          BuildModule(opened_.context.get(), opened_.device, image.bytes, opened_.cannot_cut);
+      if (module) info = module->info;
+      return module;
+    });
   }
   return Status(StatusCode::kInvalidArgument, reason::kNoUsableImage,
                 "none of the module's images is OpenCL C source, the only kind device " +
@@ -300,32 +270,17 @@ Status OpenClDevice::Carry(const LoadModule& load, ModuleInfo& info) {
 }
 
 Status OpenClDevice::Carry(const UnloadModule& unload) {
-  std::unique_lock lock(mutex_);
-  const auto session = sessions_.find(unload.session.serial);
-  if (session == sessions_.end()) return NoSuchSession(unload.session);
-  const auto gone = session->second.modules.extract(unload.module);
-  lock.unlock();  // releasing a program takes long
-  return gone.empty() ? NoSuchModule(unload.module) : Status::Ok();
+  return sessions_.RemoveModule(unload.session, unload.module);
 }
 
 Status OpenClDevice::Carry(const Allocate& allocate) {
-  std::unique_lock lock(mutex_);
-  const auto session = sessions_.find(allocate.session.serial);
-  if (session == sessions_.end()) return NoSuchSession(allocate.session);
-  if (session->second.buffers.contains(allocate.buffer)) return IdInUse("buffer", allocate.buffer);
-  Status status = quotas_.Take(allocate.session, allocate.bytes);
-  if (!status.ok()) return status;
-  // Only this session's preparations touch the entry, and they come one after the other.
-  Arena& arena = *session->second.arena;
-  lock.unlock();
-  Result<Buffer> buffer = MakeBuffer(arena, allocate.bytes);
-  lock.lock();
-  if (!buffer) {
-    quotas_.Give(allocate.session, allocate.bytes);
-    return buffer.status();
-  }
-  sessions_[allocate.session.serial].buffers.emplace(allocate.buffer, *std::move(buffer));
-  return Status::Ok();
+  return sessions_.AddBuffer(allocate, [&](const std::shared_ptr<Arena>& arena) {
+    return MakeBuffer(*arena, allocate.bytes);
+  });
+}
+
+Status OpenClDevice::Carry(const Free& free) {
+  return sessions_.RemoveBuffer(free.session, free.buffer);
 }
 
 Result<OpenClDevice::Buffer> OpenClDevice::MakeBuffer(Arena& arena, std::uint64_t bytes) {
@@ -348,20 +303,6 @@ Result<OpenClDevice::Buffer> OpenClDevice::MakeBuffer(Arena& arena, std::uint64_
   if (error != CL_SUCCESS) return ClFailure("creating a buffer", error);
   mapping->release();
   return buffer;
-}
-
-Status OpenClDevice::Carry(const Free& free) {
-  std::unique_lock lock(mutex_);
-  const auto session = sessions_.find(free.session.serial);
-  if (session == sessions_.end()) return NoSuchSession(free.session);
-  auto gone = session->second.buffers.extract(free.buffer);
-  if (gone.empty()) return NoSuchBuffer(free.buffer);
-  const std::uint64_t bytes = gone.mapped().bytes;
-  lock.unlock();
-  gone = {};  // giving many pages back takes long: not while others wait for the tables
-  lock.lock();
-  quotas_.Give(free.session, bytes);
-  return Status::Ok();
 }
 
 }  // namespace gpusched::device

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -18,7 +17,7 @@
 #include "device/opencl/handle.h"
 #include "device/opencl/opencl_module.h"
 #include "device/preparation_line.h"
-#include "device/quota_book.h"
+#include "device/session_table.h"
 
 namespace gpusched::device {
 
@@ -56,11 +55,7 @@ class OpenClDevice final : public Device {
     // By offset, for arguments that begin inside; the executor's own.
     Parts parts;
   };
-  struct Session {
-    std::shared_ptr<Arena> arena;
-    std::unordered_map<ModuleId, OpenClModule> modules;
-    std::unordered_map<BufferId, Buffer> buffers;
-  };
+  using Sessions = SessionTable<OpenClModule, Buffer, std::shared_ptr<Arena>>;
 
   // Each enqueues and fills in the event, or says why it cannot.
   Status Enqueue(const LaunchCommand&, EventHandle&);
@@ -73,9 +68,7 @@ class OpenClDevice final : public Device {
   template <typename Copy>
   Result<cl_mem> Target(const Copy&);  // the buffer, if the copy's range lies within it
 
-  // The tables' entries stay where they are while a command names them; with mutex_ not held.
   Result<Buffer*> FindBuffer(SessionId, BufferId);
-  Result<OpenClModule*> FindModule(SessionId, ModuleId);
 
   Status Carry(const LoadModule&, ModuleInfo&);
   Status Carry(const UnloadModule&);
@@ -89,10 +82,7 @@ class OpenClDevice final : public Device {
   // nothing. The executor's own.
   std::vector<Parts> forgotten_parts_;
 
-  // Guards the tables between the executor's calls and the preparing threads.
-  std::mutex mutex_;
-  QuotaBook quotas_;
-  std::unordered_map<std::uint64_t, Session> sessions_;  // by serial
+  Sessions sessions_;
 
   CompletionWaiter waiter_;
   PreparationLine line_;

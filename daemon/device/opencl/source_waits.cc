@@ -43,18 +43,18 @@ class Code {
  public:
   explicit Code(const std::vector<SourceToken>& tokens)
       : tokens_(tokens),
-        behind_(tokens.size() + 1, tokens.size()),
-        statement_end_(tokens.size() + 1, tokens.size()),
+        behind_(tokens.size() + 1, Short(tokens.size())),
+        statement_end_(tokens.size() + 1, Short(tokens.size())),
         declared_(tokens.size() + 1, kNone) {
     std::vector<std::size_t> open;
     for (std::size_t at = 0; at < size(); ++at) {
       if (Opens(text(at))) open.push_back(at);
       if (!Closes(text(at)) || open.empty()) continue;
-      behind_[open.back()] = at + 1;
+      behind_[open.back()] = Short(at + 1);
       open.pop_back();
     }
     for (std::size_t at = size(); at-- > 0;) {
-      statement_end_[at] = EndFrom(at);
+      statement_end_[at] = Short(EndFrom(at));
       declared_[at] = DeclaredFrom(at);
     }
   }
@@ -99,7 +99,10 @@ class Code {
   }
 
  private:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  // A source has far fewer tokens, and there are as many of these.
+  using ShortPlace = std::uint32_t;
+  static constexpr ShortPlace kNone = static_cast<ShortPlace>(-1);
+  static ShortPlace Short(std::size_t place) { return static_cast<ShortPlace>(place); }
 
   std::size_t EndFrom(std::size_t at) const {
     const std::string_view here = text(at);
@@ -109,14 +112,14 @@ class Code {
     return Is(end, "else") ? statement_end_[end + 1] : end;
   }
 
-  std::size_t DeclaredFrom(std::size_t at) const {
+  ShortPlace DeclaredFrom(std::size_t at) const {
     if (Contains(std::array{",", ")", ";", "=", "["}, text(at))) return kNone;
     if (declared_[at + 1] != kNone) return declared_[at + 1];
-    return IsNameAt(at) ? at : kNone;
+    return IsNameAt(at) ? Short(at) : kNone;
   }
 
   const std::vector<SourceToken>& tokens_;
-  std::vector<std::size_t> behind_, statement_end_, declared_;
+  std::vector<ShortPlace> behind_, statement_end_, declared_;
 };
 
 struct Function {

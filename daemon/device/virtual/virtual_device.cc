@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "device/device_clock.h"
 #include "device/refusals.h"
@@ -63,7 +65,7 @@ VirtualDevice::VirtualDevice(DeviceInfo info, const Costs& costs, std::uint64_t 
                              CompletionSink& sink)
     : info_(std::move(info)),
       sink_(sink),
-      quotas_(info_.memory_bytes),
+      sessions_(info_.memory_bytes),
       timeline_(CostModel(costs, stream)),
       line_(/*has_slow=*/false),
       timer_thread_([this] { RunTimer(); }) {}
@@ -78,23 +80,12 @@ VirtualDevice::~VirtualDevice() {
 }
 
 Status VirtualDevice::OpenSession(SessionId session, Quota quota) {
-  std::lock_guard lock(mutex_);
-  Status status = quotas_.Open(session, quota.memory_bytes);
-  if (status.ok()) sessions_[session.serial];
-  return status;
+  return sessions_.Open(session, quota);
 }
 
 void VirtualDevice::CloseSession(SessionId session, Ticket ticket) {
   line_.Append(session, Pace::kQuick, [this, session, ticket] {
-    std::unique_lock lock(mutex_);
-    auto gone = sessions_.extract(session.serial);
-    lock.unlock();
-    Status status = gone.empty() ? NoSuchSession(session) : Status::Ok();
-    gone = {};  // the bytes go back to the host before anybody is promised them
-    lock.lock();
-    quotas_.Close(session);
-    lock.unlock();
-    sink_.Post(Prepared{.ticket = ticket, .status = std::move(status), .module = {}});
+    sink_.Post(Prepared{.ticket = ticket, .status = sessions_.Close(session), .module = {}});
   });
 }
 
@@ -120,11 +111,6 @@ void VirtualDevice::Start(Ticket ticket, const Command& command) {
     }
   }
   Finish(pending);
-}
-
-VirtualDevice::Session* VirtualDevice::Find(SessionId session) {
-  const auto found = sessions_.find(session.serial);
-  return found == sessions_.end() ? nullptr : &found->second;
 }
 
 Asked VirtualDevice::Resolve(const Command& command, Pending& pending) {
@@ -157,17 +143,12 @@ Asked VirtualDevice::Resolve(const Command& command, Pending& pending) {
 
 Asked VirtualDevice::ResolveLaunch(const LaunchCommand& launch, Pending& pending) {
   Asked asked{.session = launch.session};
-  const Session* session = Find(launch.session);
-  if (session == nullptr) {
-    pending.error = NoSuchSession(launch.session);
+  const Result<VirtualModule*> module = sessions_.FindModule(launch.session, launch.module);
+  if (!module) {
+    pending.error = module.status();
     return asked;
   }
-  const auto module = session->modules.find(launch.module);
-  if (module == session->modules.end()) {
-    pending.error = NoSuchModule(launch.module);
-    return asked;
-  }
-  const auto& kernels = module->second.kernels;
+  const auto& kernels = (*module)->kernels;
   if (launch.kernel >= kernels.size()) {
     pending.error = NoSuchKernel(launch.kernel, kernels.size());
     return asked;
@@ -179,7 +160,7 @@ Asked VirtualDevice::ResolveLaunch(const LaunchCommand& launch, Pending& pending
   asked.cut = launch.count < Volume(launch.grid);
   if (kernel.fails) {
     pending.error = Status(StatusCode::kInternal, reason::kDeviceFailed,
-                           "kernel '" + module->second.info.kernels[launch.kernel].name +
+                           "kernel '" + (*module)->info.kernels[launch.kernel].name +
                                "' fails, as its module says (fail=yes)");
   }
   return asked;
@@ -188,18 +169,9 @@ Asked VirtualDevice::ResolveLaunch(const LaunchCommand& launch, Pending& pending
 std::byte* VirtualDevice::Range(SessionId id, BufferId buffer, std::uint64_t offset,
                                 std::uint64_t first, std::uint64_t count, std::uint64_t total,
                                 Status& error) {
-  const Session* session = Find(id);
-  if (session == nullptr) {
-    error = NoSuchSession(id);
-    return nullptr;
-  }
-  const auto bytes = session->buffers.find(buffer);
-  if (bytes == session->buffers.end()) {
-    error = NoSuchBuffer(buffer);
-    return nullptr;
-  }
-  error = CheckRange(offset, first, count, total, bytes->second.size());
-  return error.ok() ? bytes->second.data() + offset + first : nullptr;
+  const auto found = sessions_.FindBuffer(id, buffer);
+  error = found ? CheckRange(offset, first, count, total, (*found)->bytes) : found.status();
+  return error.ok() ? (*found)->buffer.data() + offset + first : nullptr;
 }
 
 Prepared VirtualDevice::Carry(Ticket ticket, const Preparation& preparation) {
@@ -217,15 +189,11 @@ Prepared VirtualDevice::Carry(Ticket ticket, const Preparation& preparation) {
 Status VirtualDevice::Carry(const LoadModule& load, ModuleInfo& info) {
   for (const Image& image : load.images) {
     if (image.format != Image::Format::kVirtual) continue;
-    Result<VirtualModule> module = ParseVirtualModule(image.bytes);
-    if (!module) return module.status();
-    std::lock_guard lock(mutex_);
-    Session* session = Find(load.session);
-    if (session == nullptr) return NoSuchSession(load.session);
-    info = module->info;
-    if (session->modules.emplace(load.module, *std::move(module)).second) return Status::Ok();
-    info = {};
-    return IdInUse("module", load.module);
+    return sessions_.AddModule(load.session, load.module, [&] {
+      Result<VirtualModule> module = ParseVirtualModule(image.bytes);
+      if (module) info = module->info;
+      return module;
+    });
   }
   return Status(StatusCode::kInvalidArgument, reason::kNoUsableImage,
                 "none of the module's images is a virtual module, the only kind device " +
@@ -233,41 +201,20 @@ Status VirtualDevice::Carry(const LoadModule& load, ModuleInfo& info) {
 }
 
 Status VirtualDevice::Carry(const UnloadModule& unload) {
-  std::lock_guard lock(mutex_);
-  Session* session = Find(unload.session);
-  if (session == nullptr) return NoSuchSession(unload.session);
-  return session->modules.erase(unload.module) == 1 ? Status::Ok() : NoSuchModule(unload.module);
+  return sessions_.RemoveModule(unload.session, unload.module);
 }
 
 Status VirtualDevice::Carry(const Allocate& allocate) {
-  std::lock_guard lock(mutex_);
-  Session* session = Find(allocate.session);
-  if (session == nullptr) return NoSuchSession(allocate.session);
-  if (session->buffers.contains(allocate.buffer)) return IdInUse("buffer", allocate.buffer);
-  Status status = quotas_.Take(allocate.session, allocate.bytes);
-  if (!status.ok()) return status;
-  auto bytes = LazyBytes::Make(allocate.bytes);
-  if (!bytes) {
-    quotas_.Give(allocate.session, allocate.bytes);
+  return sessions_.AddBuffer(allocate, [&](std::monostate) -> Result<LazyBytes> {
+    std::optional<LazyBytes> bytes = LazyBytes::Make(allocate.bytes);
+    if (bytes) return *std::move(bytes);
     return Status(StatusCode::kResourceExhausted, reason::kDeviceMemory,
                   "the host has no address space left for " + FormatBytes(allocate.bytes));
-  }
-  session->buffers.emplace(allocate.buffer, *std::move(bytes));
-  return Status::Ok();
+  });
 }
 
 Status VirtualDevice::Carry(const Free& free) {
-  std::unique_lock lock(mutex_);
-  Session* session = Find(free.session);
-  if (session == nullptr) return NoSuchSession(free.session);
-  auto gone = session->buffers.extract(free.buffer);
-  if (gone.empty()) return NoSuchBuffer(free.buffer);
-  const std::uint64_t bytes = gone.mapped().size();
-  lock.unlock();
-  gone = {};  // giving many pages back takes long: not while others wait for the tables
-  lock.lock();
-  quotas_.Give(free.session, bytes);
-  return Status::Ok();
+  return sessions_.RemoveBuffer(free.session, free.buffer);
 }
 
 void VirtualDevice::Finish(const Pending& pending) {

@@ -10,11 +10,10 @@
 #include <deque>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 
 #include "device/device.h"
 #include "device/preparation_line.h"
-#include "device/quota_book.h"
+#include "device/session_table.h"
 #include "device/virtual/lazy_bytes.h"
 #include "device/virtual/timeline.h"
 #include "device/virtual/virtual_module.h"
@@ -53,10 +52,6 @@ class VirtualDevice final : public Device {
   void Start(Ticket, const Command&) override;
 
  private:
-  struct Session {
-    std::unordered_map<ModuleId, VirtualModule> modules;
-    std::unordered_map<BufferId, LazyBytes> buffers;
-  };
   // A command on its way: when it ends and what it does to memory then.
   struct Pending {
     Ticket ticket{};
@@ -73,7 +68,6 @@ class VirtualDevice final : public Device {
   Asked ResolveLaunch(const LaunchCommand&, Pending&);
   std::byte* Range(SessionId, BufferId, std::uint64_t offset, std::uint64_t first,
                    std::uint64_t count, std::uint64_t total, Status& error);
-  Session* Find(SessionId);
 
   Prepared Carry(Ticket, const Preparation&);
   Status Carry(const LoadModule&, ModuleInfo&);
@@ -88,11 +82,11 @@ class VirtualDevice final : public Device {
   const DeviceInfo info_;
   CompletionSink& sink_;
 
-  // Guards what the executor's calls share with the timer thread and the preparing thread: all
-  // below but the timer itself. Never held while reporting or moving bytes.
+  SessionTable<VirtualModule, LazyBytes> sessions_;
+
+  // Guards what the executor's calls share with the timer thread: all below but the timer itself.
+  // Never held while reporting or moving bytes.
   std::mutex mutex_;
-  QuotaBook quotas_;
-  std::unordered_map<std::uint64_t, Session> sessions_;  // by serial
   Timeline timeline_;
   std::deque<Pending> pending_;  // in order of their ends
   bool reporting_ = false;       // the timer thread reports, and looks at pending_ again afterwards
