@@ -59,7 +59,11 @@ int main(int argc, char** argv) {
              "CUDA device on a stand-in for its runtime, in small sizes")
           ->check(CLI::IsMember({"opencl", "virtual", "cuda-sim"}))
           ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;  // --help is no mistake
+  }
   choice.device_given = device->count() > 0;
   if (choice.device_given && choice.device != "opencl" && choice.story != "main") {
     std::fprintf(stderr, "gpusched-demo: %s computes: it runs on --device=opencl only\n",

@@ -51,7 +51,11 @@ int main(int argc, char** argv) {
   app.add_flag("--full", full, "As long as each promise says, not the short forms");
   app.add_option("--json", json, "Also write everything to this file, with machine and commit");
   app.add_flag("--list", list, "Name the promises and measure nothing");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;  // --help is no mistake
+  }
   if (list) {
     List();
     return 0;

@@ -35,6 +35,22 @@ Outcome OutcomeOf(core::JobOutcome outcome) {
   return Outcome::kFailed;
 }
 
+// Where the core has no more to say than what became of the job.
+Status WhyNotDone(core::JobOutcome outcome) {
+  switch (outcome) {
+    case core::JobOutcome::kDone:
+    case core::JobOutcome::kFailed: break;
+    case core::JobOutcome::kCancelled:
+      return Status(StatusCode::kCancelled, reason::kCancelled,
+                    "cancelled by the client, by itself or with its queue or session");
+    case core::JobOutcome::kSkipped:
+      return Status(StatusCode::kDeadlineExceeded, reason::kSkippedLate,
+                    "skipped: it could not have been on time any more, and skip_if_late says that "
+                    "it is then not worth running");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 void Session::On(Submit& submit, Time received) {
@@ -285,7 +301,7 @@ void Session::On(CloseQueue& close) {
 }
 
 void Session::JobFinished(std::unique_ptr<core::Job> job, core::JobOutcome outcome) {
-  const Status error = job->error;
+  const Status error = job->error.ok() ? WhyNotDone(outcome) : job->error;
   Over(std::move(job), OutcomeOf(outcome), error);
   CloseIfFinished();
 }

@@ -215,7 +215,11 @@ int Main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000'000));
   swarm->add_flag("--verbose", swarm_options.verbose, "a line for every seed");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;  // --help is no mistake
+  }
   if (swarm->parsed()) return RunSwarm(swarm_options);
   if (run->parsed()) return RunOne(arguments);
   if (compare->parsed()) return Compare(arguments);

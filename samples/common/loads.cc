@@ -1,12 +1,15 @@
 // Instants on a steady clock; reports come by callback or by waiting.
 #include "common/loads.h"
 
+#include <gpusched/reasons.h>
+
 #include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -29,12 +32,29 @@ Fate FateOf(const gpusched::Result<gpusched::JobReport>& report) {
   return Fate::kFailed;
 }
 
+// Why a job was not done, where that is a failure; OK if it was done or skipped.
+gpusched::Status FaultOf(const gpusched::Result<gpusched::JobReport>& report) {
+  if (!report.ok()) return report.status();
+  return FateOf(report) == Fate::kFailed ? report->why : gpusched::Status::Ok();
+}
+
+// After it nothing more can be submitted to the session.
+bool EndsSession(const gpusched::Status& status) {
+  namespace reason = gpusched::reason;
+  for (const std::string_view last : {reason::kDaemonLost, reason::kKilled, reason::kSessionClosed,
+                                      reason::kDraining, reason::kDeviceLost}) {
+    if (status.reason() == last) return true;
+  }
+  return false;
+}
+
 // What the callbacks fill in; they keep it alive, for one may still be on its way at the end.
 struct Notes {
   std::mutex mutex;  // between the sending thread and the library's
   std::condition_variable changed;
   LoadOutcome outcome;
   std::size_t known = 0;
+  bool ended = false;  // the session
 
   void Note(std::size_t index, Clock::time_point due,
             const gpusched::Result<gpusched::JobReport>& report) {
@@ -44,7 +64,9 @@ struct Notes {
     job.fate = FateOf(report);
     job.latency = latency;
     if (report.ok()) job.report = *report;
-    if (!report.ok() && outcome.first_error.ok()) outcome.first_error = report.status();
+    const gpusched::Status fault = FaultOf(report);
+    if (outcome.first_error.ok()) outcome.first_error = fault;
+    ended |= EndsSession(fault);
     ++known;
     changed.notify_one();
   }
@@ -60,9 +82,14 @@ LoadOutcome RunWhenDue(const std::vector<Duration>& due, const SubmitIndexed& su
   std::vector<gpusched::Submission> submissions;
   submissions.reserve(due.size());
   const Clock::time_point start = Clock::now();
+  std::size_t sent = 0;
   for (std::size_t index = 0; index < due.size(); ++index) {
     const Clock::time_point at = start + due[index];
-    std::this_thread::sleep_until(at);
+    {
+      std::unique_lock<std::mutex> lock(notes->mutex);
+      if (notes->changed.wait_until(lock, at, [&] { return notes->ended; })) break;
+    }
+    ++sent;
     options.on_done = [notes, index, at](const auto& report) { notes->Note(index, at, report); };
     auto submission = submit(index, options);
     if (submission.ok()) {
@@ -71,8 +98,9 @@ LoadOutcome RunWhenDue(const std::vector<Duration>& due, const SubmitIndexed& su
       notes->Note(index, at, submission.status());
     }
   }
+  // Those that were never sent stay unfinished.
   std::unique_lock<std::mutex> lock(notes->mutex);
-  const auto all_known = [&] { return notes->known == due.size(); };
+  const auto all_known = [&] { return notes->known == sent; };
   if (!notes->changed.wait_for(lock, kGrace, all_known)) {
     // They stay unfinished in the outcome; but what they read into is the caller's, who gets it
     // back only when nobody writes to it any more.

@@ -35,7 +35,8 @@ using SubmitIndexed = std::function<gpusched::Result<gpusched::Submission>(
     std::size_t index, const gpusched::SubmitOptions&)>;
 
 // Job i is submitted at `due[i]` after the start, whatever became of those before it; what it reads
-// must live until this returns. A full window is a failure: the load does not wait.
+// must live until this returns. A full window is a failure: the load does not wait. Ends at once
+// with its session.
 LoadOutcome RunWhenDue(const std::vector<gpusched::Duration>& due, const SubmitIndexed& submit,
                        gpusched::SubmitOptions options = {});
 

@@ -97,8 +97,11 @@ TEST_F(Jobs, CancellingEndsAWaitingAndARunningJob) {
   ASSERT_TRUE(Eventually([&] { return Take(admin_->Sessions()).at(0).jobs_running == 1; }));
   EXPECT_TRUE(waiting.Cancel().ok());
   EXPECT_TRUE(running.Cancel().ok());
-  EXPECT_EQ(Take(waiting.Wait(kSoon)).outcome, Outcome::kCancelled);
-  EXPECT_EQ(Take(running.Wait(kSoon)).outcome, Outcome::kCancelled);
+  for (Submission* job : {&waiting, &running}) {
+    const JobReport report = Take(job->Wait(kSoon));
+    EXPECT_EQ(report.outcome, Outcome::kCancelled);
+    EXPECT_EQ(report.why.reason(), reason::kCancelled);
+  }
 }
 
 TEST_F(Jobs, AJobThatCannotBeOnTimeIsSkippedWhereItAsksForThat) {
@@ -110,6 +113,7 @@ TEST_F(Jobs, AJobThatCannotBeOnTimeIsSkippedWhereItAsksForThat) {
                                         {.deadline = 1ms, .skip_if_late = true}));
   const JobReport report = Take(late.Wait(kSoon));
   EXPECT_EQ(report.outcome, Outcome::kSkipped);
+  EXPECT_EQ(report.why.reason(), reason::kSkippedLate);
   EXPECT_TRUE(report.late);
   EXPECT_EQ(Take(first.Wait(kSoon)).outcome, Outcome::kDone);
 }

@@ -27,7 +27,7 @@ enum class Outcome : std::uint8_t {
 
 struct JobReport {
   Outcome outcome = Outcome::kDone;
-  Status why;             // where it is not done: who or what stopped it
+  Status why;             // where it is not done: CANCELLED or SKIPPED_LATE, and who or what did it
   Duration in_client{0};  // from the call of Submit until it was written to the daemon
   Duration queued{0};     // in the daemon, until its first command started on the device
   Duration run{0};        // from there to the end of its last command

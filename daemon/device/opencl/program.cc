@@ -46,7 +46,8 @@ Result<ProgramHandle> BuildProgram(cl_context context, cl_device_id device,
   if (error == CL_SUCCESS) return program;
   const std::string log = BuildLog(program.get(), device);
   return Status(StatusCode::kInvalidArgument, reason::kBuildFailed,
-                "the source does not build (" + ClErrorName(error) + "):\n" + log);
+                "the source does not build (" + ClErrorName(error) + ")" +
+                    (log.empty() ? "; its compiler says no more" : ":\n" + log));
 }
 
 void Warm(cl_program program) {
