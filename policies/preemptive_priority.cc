@@ -94,7 +94,7 @@ PreemptivePriority::Slot PreemptivePriority::First(Time now, const CurrentSlice*
     const Slot slot = order_.top_slot();
     const Candidate& candidate = candidates_[slot];
     if (order_.top().late() || !IsLate(candidate, now, current)) return slot;
-    order_.Set(slot, {candidate.priority, true, candidate.since, candidate.id});
+    order_.Set(slot, Rank::Late(candidate));
   }
 }
 
@@ -187,7 +187,9 @@ void PreemptivePriority::Queue(const SessionView& view) {
                .latest_start = view.deadline - view.estimated_work,
                .since = view.deadline - view.share.latency_target,
                .waiting_since = view.waiting_since,
-               .work = view.estimated_work};
+               .work = view.estimated_work,
+               .target = view.share.latency_target > Duration(0) ? view.share.latency_target
+                                                                 : settings_.starvation_bound};
   Time deadline = view.deadline;
   if (deadline == kNever) {
     deadline = After(view.waiting_since, settings_.starvation_bound);
@@ -195,7 +197,7 @@ void PreemptivePriority::Queue(const SessionView& view) {
     candidate.since = view.waiting_since;
   }
   longest_rescue_ = std::max(longest_rescue_, view.next_command);
-  order_.Set(slot, {candidate.priority, false, deadline, candidate.id});
+  order_.Set(slot, Rank::InTime(candidate, deadline));
   waiting_.Set(slot, {candidate.waiting_since, candidate.id.serial});
 }
 

@@ -2,10 +2,13 @@
 // kept.
 //
 // Within a priority come first the jobs that can still be on time (deadline - now >= work left), by
-// earliest deadline, then the late ones, oldest first: a job that is late anyway makes no other
-// late. A job without a target should be served `starvation_bound` after its session began to wait.
-// A higher priority preempts at once; at equal priority an earlier deadline only if the current job
-// still meets its own (earliest deadline first: C. L. Liu and J. W. Layland, JACM 20(1), 1973).
+// earliest deadline, then the late ones: a job that is late anyway makes no other late. Of the late
+// ones those with the shortest target come first, then the oldest: where there is too much to do,
+// the many short requests get over it, and what is late for long is what takes long (fixed order by
+// target: J. Y.-T. Leung and J. Whitehead, Performance Evaluation 2(4), 1982). A job without a
+// target should be served `starvation_bound` after its session began to wait. A higher priority
+// preempts at once; at equal priority an earlier deadline only if the current job still meets its
+// own (earliest deadline first: C. L. Liu and J. W. Layland, JACM 20(1), 1973).
 //
 // Promise: a higher arrival waits at most one preemption bound plus one rescue. Rescues keep the
 // others alive: whoever waited `starvation_bound` gets, oldest first, one slice of at most the
@@ -17,6 +20,7 @@
 // others only the background share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -61,20 +65,32 @@ class PreemptivePriority final : public Policy {
     Time latest_start{};  // from then on it is late
     Time since{};         // arrival of its job; without a target: since it began to wait
     Time waiting_since{};
-    Duration work{0};  // of its job, not yet started
+    Duration work{0};    // of its job, not yet started
+    Duration target{0};  // of the session; without one, the starvation bound
   };
   // Few words, so that a place of the heap and its children share a cache line or two.
   struct Rank {
     Time when{};  // the deadline; if late, since when
     std::uint64_t serial = 0;
-    std::int32_t order = 0;  // by priority, within one the late ones last
+    std::int64_t order = 0;  // by priority, within one the late ones last, of these by target
 
-    Rank(std::int32_t priority, bool late, Time at, SessionId id)
-        : when(at), serial(id.serial), order(-2 * priority + late) {}
-    bool late() const { return order % 2 != 0; }
+    static Rank InTime(const Candidate& candidate, Time deadline) {
+      return {deadline, candidate.id.serial, -2 * std::int64_t{candidate.priority} * kOneUp};
+    }
+    static Rank Late(const Candidate& candidate) {
+      const Rank in_time = InTime(candidate, candidate.since);
+      const std::int64_t target = std::min(candidate.target.count(), kOneUp - 1);
+      return {in_time.when, in_time.serial, in_time.order + kOneUp + target};
+    }
+    bool late() const { return (order >> kTargetBits) % 2 != 0; }
     friend bool operator<(const Rank& a, const Rank& b) {
       return std::tie(a.order, a.when, a.serial) < std::tie(b.order, b.when, b.serial);
     }
+
+   private:
+    static constexpr int kTargetBits = 53;  // ns: over a hundred days
+    static constexpr std::int64_t kOneUp = std::int64_t{1} << kTargetBits;
+    Rank(Time at, std::uint64_t of, std::int64_t place) : when(at), serial(of), order(place) {}
   };
   struct Waiting {
     Time since{};

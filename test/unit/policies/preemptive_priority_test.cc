@@ -107,13 +107,27 @@ TEST_F(PreemptivePriorityTest, AJobThatIsLateAnywayMakesNoOtherLate) {
   EXPECT_EQ(Ask().session, late.id);
 }
 
-TEST_F(PreemptivePriorityTest, LateJobsAreServedOldestFirst) {
-  SessionView &older = Open(0, milliseconds(50)), &newer = Open(0, milliseconds(10));
+TEST_F(PreemptivePriorityTest, LateJobsOfEqualTargetsAreServedOldestFirst) {
+  SessionView &older = Open(-1, milliseconds(50)), &newer = Open(-1, milliseconds(50));
+  Arrives(newer);
+  now_ -= milliseconds(20);
   Arrives(older);
-  now_ += milliseconds(20);
-  Arrives(newer);  // due at 30 ms, the older at 50
-  now_ += milliseconds(100);
+  now_ += milliseconds(120);
   EXPECT_EQ(Ask().session, older.id);
+}
+
+TEST_F(PreemptivePriorityTest, OfLateJobsTheShortestTargetComesFirstAndNoTargetLast) {
+  Use({.background_share = 0});
+  SessionView &without = Open(1), &patient = Open(1, milliseconds(50)),
+              &hasty = Open(1, milliseconds(10)), &low = Open(0, milliseconds(5));
+  for (SessionView* view : {&without, &patient, &low}) Arrives(*view);
+  now_ += milliseconds(1'900);
+  Arrives(hasty);
+  now_ += milliseconds(90);
+  for (const SessionView* next : {&hasty, &patient, &without, &low}) {
+    EXPECT_EQ(Ask().session, next->id);
+    policy_->SessionIdle(next->id);
+  }
 }
 
 TEST_F(PreemptivePriorityTest, AHigherPriorityPreemptsAtOnceALowerNever) {
