@@ -38,6 +38,24 @@ constexpr const char* kWild = R"(
 }
 )";
 
+// One block that counts for long: nothing to cut.
+constexpr const char* kLong = R"(
+.visible .entry counts(.param .u64 out) {
+  .reg .pred %p<2>;
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [out];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, 0;
+again:
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p1, %r1, 3000000;
+  @%p1 bra again;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+)";
+
 class CudaDaemon : public WithDaemon {
  protected:
   void SetUp() override {
@@ -81,6 +99,27 @@ TEST_F(CudaDaemon, ALaunchCutByTheSchedulerGivesWhatTheWholeGives) {
   const std::vector<admin::Session> sessions = Take(admin_->Sessions());
   ASSERT_EQ(sessions.size(), 1u);
   EXPECT_GT(sessions[0].commands, 3u * 2);
+}
+
+// On a stream of its own a higher session need not wait for the end of what cannot be cut.
+TEST_F(CudaDaemon, AHigherSessionStartsAndEndsWhileALowerOneRuns) {
+  Take(admin_->SetPolicy({.kind = "preemptive_priority"}));
+  Session low = Open({.device = "0"}), high = Open({.device = "0", .share = {.priority = 1}});
+  const Module counts = Take(low.LoadModule({.ptx = std::string(kHeader) + kLong}));
+  const Module blocks = Take(high.LoadModule({.ptx = std::string(kHeader) + kBlocks}));
+  const Buffer count = Take(low.Allocate(4)), out = Take(high.Allocate(256));
+  std::uint32_t counted = 0;
+  Submission long_one = Take(low.Submit(
+      Job().Launch(counts.kernel("counts"), {1}, {1}, count).Read(count, std::span(&counted, 1))));
+  ASSERT_TRUE(Eventually([&] { return Take(admin_->Sessions())[0].jobs_running > 0; }));
+  const JobReport quick =
+      Take(Take(high.Submit(Job().Launch(blocks.kernel("blocks"), {1}, {32}, out))).Wait());
+  const JobReport slow = Take(long_one.Wait());
+  EXPECT_EQ(counted, 3'000'000u);
+  EXPECT_GT(quick.started, slow.started);
+  EXPECT_LT(quick.ended, slow.ended);
+  // Each instant is charged once.
+  EXPECT_LE(quick.charged + slow.charged, slow.ended - slow.started + Duration(1'000'000));
 }
 
 TEST_F(CudaDaemon, AModuleOfSeveralImagesAndItsKernelsReasons) {
