@@ -2,8 +2,9 @@
 //
 // The stand-in is linked in place of cudart and has the functions that the CUDA device uses, with
 // the signatures of cuda_runtime_api.h. Work runs on a thread per stream, on the CPU: PTX through
-// the interpreter, so that what the backend loads really computes. Unless told otherwise there are
-// two devices and a driver as new as the toolkit.
+// the interpreter, so that what the backend loads really computes. A device executes one block at a
+// time, of the stream with the highest priority. Unless told otherwise there are two devices and a
+// driver as new as the toolkit.
 #pragma once
 
 #include <cuda_runtime_api.h>

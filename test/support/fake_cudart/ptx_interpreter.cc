@@ -69,7 +69,10 @@ Status PtxProgram::Launch(const PtxLaunch& launch, const Memory& memory) {
   for (std::uint32_t z = 0; z < launch.grid.z; ++z) {
     for (std::uint32_t y = 0; y < launch.grid.y; ++y) {
       for (std::uint32_t x = 0; x < launch.grid.x; ++x) {
-        if (Status status = run.Run({x, y, z}); !status.ok()) return status;
+        if (launch.before_block) launch.before_block();
+        Status status = run.Run({x, y, z});
+        if (launch.after_block) launch.after_block();
+        if (!status.ok()) return status;
       }
     }
   }

@@ -37,6 +37,8 @@ struct PtxLaunch {
   std::uint64_t dynamic_shared_bytes = 0;
   // Asked now and then; false ends the launch with CANCELLED.
   std::function<bool()> go_on;
+  // Around each block, on the thread that launches.
+  std::function<void()> before_block, after_block;
   // Beyond so many instructions the launch fails with DEADLINE_EXCEEDED: blocks that run one after
   // the other may wait for each other for ever.
   std::uint64_t most_instructions = 2'000'000'000;

@@ -271,6 +271,8 @@ cudaError_t CheckLaunch(const cudaLaunchConfig_t& config, const FakeKernel& kern
 struct LaunchWork {
   std::shared_ptr<FakeLibrary> library;  // a kernel that runs keeps its code
   FakeKernel* kernel;
+  std::shared_ptr<BlockTurn> turn;
+  int priority;
   gpusched::device::Dim3 grid, block;
   std::uint64_t dynamic_shared;
   std::vector<std::byte> parameters;
@@ -302,6 +304,8 @@ struct LaunchWork {
     launch.block = block;
     launch.parameters = parameters;
     launch.dynamic_shared_bytes = dynamic_shared;
+    launch.before_block = [this] { turn->Take(priority); };
+    launch.after_block = [this] { turn->Give(); };
     {
       std::unique_lock released(runtime().mutex);
       runtime().released.wait(released, [&] { return runtime().held_kernel != kernel->name; });
@@ -333,6 +337,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   const dim3 grid = config->gridDim, block = config->blockDim;
   LaunchWork work{.library = nullptr,
                   .kernel = kernel,
+                  .turn = nullptr,
+                  .priority = stream->priority,
                   .grid = {grid.x, grid.y, grid.z},
                   .block = {block.x, block.y, block.z},
                   .dynamic_shared = config->dynamicSmemBytes,
@@ -344,6 +350,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   {
     const std::lock_guard lock(all.mutex);
     work.library = all.libraries.at(kernel->library);
+    work.turn = all.turns.at(static_cast<std::size_t>(stream->device));
     ++all.launched.launches;
     all.launched.blocks += gpusched::device::Volume(work.grid);
   }

@@ -141,10 +141,10 @@ cudaError_t cudaMemsetAsync(void* target, int value, std::size_t count, cudaStre
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
   const int device = CurrentDevice();
   return AtOnce(__func__, device, [=](Runtime& all) {
-    *stream = new CUstream_st(device);
+    *stream = new CUstream_st(device, priority);
     ++all.streams;
     return cudaSuccess;
   });

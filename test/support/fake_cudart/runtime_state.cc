@@ -201,7 +201,8 @@ using gpusched::test::Enter;
 using gpusched::test::Runtime;
 using gpusched::test::runtime;
 
-CUstream_st::CUstream_st(int device_index) : device(device_index), thread_([this] { Run(); }) {}
+CUstream_st::CUstream_st(int device_index, int stream_priority)
+    : device(device_index), priority(stream_priority), thread_([this] { Run(); }) {}
 
 CUstream_st::~CUstream_st() {
   {

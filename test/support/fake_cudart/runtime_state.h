@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/fake_cudart/block_turn.h"
 #include "support/fake_cudart/fake_cudart.h"
 #include "support/fake_cudart/ptx_interpreter.h"
 
@@ -28,7 +29,7 @@ struct CUevent_st {
 };
 
 struct CUstream_st {
-  explicit CUstream_st(int device_index);
+  CUstream_st(int device_index, int stream_priority);
   ~CUstream_st();  // runs what was given to it, then joins
 
   using Operation = std::function<cudaError_t()>;  // an error breaks the context
@@ -36,7 +37,7 @@ struct CUstream_st {
   void Drain();
   bool idle();
 
-  const int device;
+  const int device, priority;
 
  private:
   void Run();
@@ -81,6 +82,7 @@ struct Runtime {
   FakeDriver driver = DefaultDriver();
   std::vector<cudaError_t> broken;  // by device: the error its context is in
   std::vector<std::size_t> used_bytes;
+  std::vector<std::shared_ptr<BlockTurn>> turns;                      // by device
   std::map<std::uintptr_t, std::shared_ptr<Allocation>> allocations;  // by address
   struct Pinned {
     std::unique_ptr<std::byte[]> bytes;
@@ -110,6 +112,10 @@ struct Runtime {
   void Forget() {
     broken.assign(driver.gpus.size(), cudaSuccess);
     used_bytes.assign(driver.gpus.size(), 0);
+    turns.clear();
+    for (std::size_t i = 0; i < driver.gpus.size(); ++i) {
+      turns.push_back(std::make_shared<BlockTurn>());
+    }
   }
 };
 
