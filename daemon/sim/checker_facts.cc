@@ -309,6 +309,12 @@ void Checker::SetGroupRates() {
   }
   if (strict_min != strict_min_) group_.SetRate(now_, kWholeDevice - strict_min);
   if (kept_free != kept_free_) everybody_.SetRate(now_, kWholeDevice - kept_free);
+  if (strict_min != strict_min_ || kept_free != kept_free_) {
+    // Whoever was held back by the limit that was wants the device from now on.
+    for (const auto& session : sessions_) {
+      if (session != nullptr && session->wants_since != kNever) session->wants_since = now_;
+    }
+  }
   strict_min_ = strict_min;
   kept_free_ = kept_free;
 }
