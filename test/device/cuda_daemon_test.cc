@@ -118,7 +118,6 @@ TEST_F(CudaDaemon, AHigherSessionStartsAndEndsWhileALowerOneRuns) {
   const JobReport quick =
       Take(Take(high.Submit(Job().Launch(blocks.kernel("blocks"), {1}, {32}, out))).Wait());
   const JobReport slow = Take(long_one.Wait());
-  EXPECT_GT(quick.started, slow.started);
   EXPECT_LT(quick.ended, slow.ended);
   // Each instant is charged once.
   EXPECT_LE(quick.charged + slow.charged, slow.total);
