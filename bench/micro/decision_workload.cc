@@ -47,7 +47,7 @@ void Renew(core::Job& job) {
   job.first_start = job.last_end = Time{};
   job.charged = job.work_left = Duration::zero();
   job.error = Status::Ok();
-  job.queued_up = false;
+  job.queued_up = job.tried = false;
   job.next_in_queue = job.previous_in_queue = nullptr;
 }
 

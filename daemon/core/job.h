@@ -61,6 +61,7 @@ struct Job {
   Status error;
   std::uint64_t generation = 0;  // policy value in force at its end
   bool queued_up = false;        // its estimate is made: it is or was the first of its queue
+  bool tried = false;            // not skipped although late by its estimate: to see whether it is
   Job* next_in_queue = nullptr;
   Job* previous_in_queue = nullptr;
 };

@@ -78,13 +78,14 @@ bool Scheduler::Core::ReconsiderCurrent() {
   return false;
 }
 
-// Beside one chunk another may go; beside more the answer would most likely be forgotten.
+// Where no more than a sliver has room, the answer would most likely be forgotten.
 bool Scheduler::Core::MayDecide() const {
   if (runnable_count_ == 0) return false;
   if (flights_.empty()) return true;
   if (!ordered()) return flights_.size() < limits_.commands_in_flight && !declined_;
   return flights_.size() < limits_.commands_in_flight && alone_in_flight_ == 0 &&
-         flight_time_ <= std::max(bounds_.setting() / 2, traits_.shortest_useful_chunk);
+         flight_time_ + std::max(bounds_.setting() / 4, traits_.shortest_useful_chunk) <=
+             std::max(bounds_.setting(), traits_.shortest_useful_chunk);
 }
 
 // Chooses a session and starts its first command. The answer is forgotten if that command does not

@@ -69,6 +69,7 @@ struct Session {
   std::uint32_t jobs = 0;  // not finished
   std::uint32_t jobs_started = 0;
   std::uint32_t in_flight = 0;  // commands
+  std::uint32_t given_up = 0;   // jobs skipped for their estimate alone since one was tried
 
   // What the policy was last told of the job it would run next.
   Time told_deadline = kNever;

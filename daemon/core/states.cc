@@ -15,6 +15,14 @@ bool CanBeOnTime(const Job& job, Time now) {
   return job.deadline == kNever || After(now, job.work_left) <= job.deadline;
 }
 
+bool MayBeSkipped(const Job& job) {
+  return job.skip_if_late && !job.tried && job.state == Job::State::kWaiting;
+}
+
+// So many jobs are skipped for their estimate alone before one is run to see: were it wrong for
+// once, by a stall of the host, none would ever run again.
+constexpr std::uint32_t kGivenUpBeforeTry = 8;
+
 // The order of a session's queues by their first jobs.
 bool ComesBefore(const Job& a, const Job& b, Time now) {
   const bool a_on_time = CanBeOnTime(a, now), b_on_time = CanBeOnTime(b, now);
@@ -66,8 +74,7 @@ void Scheduler::Core::RefreshSkip(Session& session) {
   Time earliest = kNever;
   for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
     const Job* job = session.queues[static_cast<std::size_t>(std::countr_zero(left))].next;
-    if (!job->skip_if_late || job->deadline == kNever || job->state != Job::State::kWaiting)
-      continue;
+    if (!MayBeSkipped(*job) || job->deadline == kNever) continue;
     earliest = std::min(earliest, job->deadline - job->work_left);
   }
   if (earliest == kNever) {
@@ -310,9 +317,14 @@ void Scheduler::Core::SkipLate(Session& session) {
   for (std::uint64_t left = session.startable; left != 0; left &= left - 1) {
     const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
     for (Job* job = session.queues[index].next;
-         job != nullptr && job->skip_if_late && job->state == Job::State::kWaiting &&
-         !CanBeOnTime(*job, now_);
+         job != nullptr && MayBeSkipped(*job) && !CanBeOnTime(*job, now_);
          job = session.queues[index].next) {
+      // A job that is skipped for what it is expected to take measures nothing.
+      if (!CanBeOnTime(*job, job->received) && ++session.given_up == kGivenUpBeforeTry) {
+        session.given_up = 0;
+        job->tried = true;
+        break;
+      }
       EndJob(session, job, JobOutcome::kSkipped);
     }
   }

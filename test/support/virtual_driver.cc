@@ -184,7 +184,7 @@ void VirtualDriver::Execute(const core::StartCommand& order) {
   const Work& work = static_cast<const Body&>(*order.job->body).work;
   const device::Asked asked{
       .session = order.session,
-      .work = work.per_block *
+      .work = work.times * work.per_block *
               static_cast<std::int64_t>((order.count + work.wave - 1) / work.wave * work.wave),
       .cut = order.count < work.blocks};
   const device::Timeline::Span span = timelines_[order.priority_class].Append(now_, asked);

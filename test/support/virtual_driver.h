@@ -25,6 +25,7 @@ struct Work {
   std::uint32_t launches = 1;
   bool cuttable = true;
   std::uint64_t wave = 1;  // blocks side by side: a part of a wave takes as long as all of it
+  int times = 1;           // so many times longer than the kernel is known to be
   Duration total() const { return per_block * static_cast<std::int64_t>(blocks) * launches; }
 };
 

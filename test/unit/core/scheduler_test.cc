@@ -656,6 +656,28 @@ VirtualDriver::Options WithClasses(const std::string& policy) {
   return options;
 }
 
+// A frame that took fifty times its time makes the next look hopeless. The eighth of those is run
+// to see, and from then on all are.
+TEST(SchedulerTest, OneSlowJobDoesNotHaveAllAfterItSkipped) {
+  VirtualDriver driver(Under("preemptive_priority"));
+  const SessionId a = driver.Open();
+  const auto frames = [&](int count, Work work) {
+    std::size_t skipped = 0;
+    for (int i = 0; i < count; ++i) {
+      driver.Submit(a, work, 0, milliseconds(20), work.times == 1);
+      driver.RunFor(milliseconds(60));
+      skipped += driver.jobs().back().outcome == core::JobOutcome::kSkipped ? 1 : 0;
+    }
+    return skipped;
+  };
+  const Work frame = Launches(milliseconds(1));
+  Work slow = frame;
+  slow.times = 50;
+  EXPECT_EQ(frames(20, frame), 0u);
+  frames(1, slow);
+  EXPECT_EQ(frames(100, frame), 7u);
+}
+
 // 20 ms in one piece, and 2 ms of a higher session in the midst of them: the device was busy for
 // 20 ms, of which the higher one had 2.
 TEST(SchedulerTest, AHigherClassOvertakesWhatCannotBeCutAndIsChargedTheOverlap) {
