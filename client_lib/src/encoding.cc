@@ -101,8 +101,7 @@ Status Encoding::EncodeOperation(Stream& stream, const Job::Operation& operation
       return EncodeLaunch(stream, operation, to->mutable_launch());
     case Job::Operation::Kind::kWrite:
       range(to->mutable_copy_in());
-      to->mutable_copy_in()->set_staging(stream.NextStaging());
-      encoded->sources.push_back({to->copy_in().staging(), operation.from, operation.bytes});
+      encoded->sources.push_back({.from = operation.from, .bytes = operation.bytes});
       encoded->staged_bytes += operation.bytes;
       break;
     case Job::Operation::Kind::kRead:
@@ -126,12 +125,21 @@ Status Encoding::Encode(Stream& stream, const Job& job, bool as_template,
   }
   operations->Reserve(static_cast<int>(job.operations_.size()));
   for (const Job::Operation& operation : job.operations_) {
-    const std::size_t target = encoded->targets.size();
+    const bool write = operation.kind == Job::Operation::Kind::kWrite;
+    const std::size_t place = write ? encoded->sources.size() : encoded->targets.size();
+    const auto index = static_cast<std::uint32_t>(operations->size());
     Status status = EncodeOperation(stream, operation, operations->Add(), encoded);
     if (!status.ok()) return status;
+    if (write) encoded->sources.back().operation = index;
     if (!as_template) continue;
-    encoded->shapes.push_back({operation.kind, operation.bytes, target});
+    encoded->shapes.push_back({operation.kind, operation.bytes, place});
     if (operation.module) encoded->modules.push_back(operation.module);
+  }
+  if (as_template) return Status::Ok();
+  for (Source& source : encoded->sources) {
+    source.staging = stream.NextStaging();
+    const int index = static_cast<int>(source.operation);
+    operations->Mutable(index)->mutable_copy_in()->set_staging(source.staging);
   }
   return Status::Ok();
 }
@@ -154,20 +162,24 @@ Status Encoding::Encode(Stream& stream, const Changes& changes, const std::vecto
     if (source.from == nullptr || !is(source.operation, Kind::kWrite)) {
       return NoSuchOperation(source.operation, "Write, or its new bytes are nowhere");
     }
-    v1::ArgumentChange* to = submit->add_changes();
-    to->set_operation(source.operation);
-    to->set_staging(stream.NextStaging());
-    const std::uint64_t bytes = shapes[source.operation].bytes;
-    encoded->sources.push_back({to->staging(), source.from, bytes});
-    encoded->staged_bytes += bytes;
+    encoded->sources[shapes[source.operation].place].from = source.from;
   }
   for (const Changes::Target& target : changes.targets_) {
     if (target.to == nullptr || !is(target.operation, Kind::kRead)) {
       return NoSuchOperation(target.operation, "Read, or its new place is nowhere");
     }
-    encoded->targets[shapes[target.operation].target].to = static_cast<std::byte*>(target.to);
+    encoded->targets[shapes[target.operation].place].to = static_cast<std::byte*>(target.to);
   }
   return Status::Ok();
+}
+
+void Encoding::TakeStagings(Stream& stream, v1::Submit* submit, Encoded* encoded) {
+  for (Source& source : encoded->sources) {
+    source.staging = stream.NextStaging();
+    v1::ArgumentChange* to = submit->add_changes();
+    to->set_operation(source.operation);
+    to->set_staging(source.staging);
+  }
 }
 
 Status CheckText(const char* field, std::string_view text) {

@@ -19,9 +19,10 @@ namespace gpusched::internal {
 
 // Bytes that must reach the daemon before the job that names their staging.
 struct Source {
-  std::uint64_t staging = 0;
+  std::uint64_t staging = 0;  // 0 in a template: each submission takes one of its own
   const void* from = nullptr;
   std::uint64_t bytes = 0;
+  std::uint32_t operation = 0;  // the Write that takes them
 };
 
 // Where results go, in the order in which they come.
@@ -36,7 +37,7 @@ class Encoding {
   struct Shape {
     Job::Operation::Kind kind = Job::Operation::Kind::kLaunch;
     std::uint64_t bytes = 0;  // of a copy
-    std::size_t target = 0;   // of a read: index among the targets
+    std::size_t place = 0;    // of a write or read: index among the sources or targets
   };
 
   // What a job's operations come down to, beside their messages.
@@ -52,8 +53,12 @@ class Encoding {
   static Status Encode(Stream& stream, const Job& job, bool as_template,
                        google::protobuf::RepeatedPtrField<v1::Operation>* operations,
                        Encoded* encoded);
+  // `encoded` holds the template's own sources and targets; what changes replaces them.
   static Status Encode(Stream& stream, const Changes& changes, const std::vector<Shape>& shapes,
                        v1::Submit* submit, Encoded* encoded);
+  // Every Write of a template's submission, changed or not, brings its bytes in a staging of its
+  // own.
+  static void TakeStagings(Stream& stream, v1::Submit* submit, Encoded* encoded);
 
  private:
   static Status EncodeOperation(Stream& stream, const Job::Operation& operation, v1::Operation* to,

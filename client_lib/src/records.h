@@ -1,6 +1,7 @@
 // What the library remembers of the jobs, templates and modules of a session.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -49,7 +50,8 @@ struct TemplateRecord {
   std::uint64_t id = 0;
   std::vector<Encoding::Shape> shapes;
   std::vector<Target> targets;
-  std::uint64_t staged_bytes = 0;  // the daemon holds them as long as the template
+  std::vector<Source> sources;     // from `written`
+  std::vector<std::byte> written;  // what its Writes named when it was registered
   std::vector<std::shared_ptr<const ModuleRecord>> modules;
   // Guarded by the stream's lock.
   std::uint32_t holders = 1;  // the handle and the submissions that are not over

@@ -17,6 +17,18 @@ Status TooLarge(std::uint64_t bytes, std::uint64_t window) {
                     std::to_string(window) + ": write them in several jobs");
 }
 
+// The bytes of all sources one after the other; the sources name the copy from then on.
+std::vector<std::byte> CopyOf(std::vector<Source>& sources, std::uint64_t bytes) {
+  std::vector<std::byte> copy;
+  copy.reserve(bytes);
+  for (Source& source : sources) {
+    const auto* const from = static_cast<const std::byte*>(source.from);
+    source.from = copy.data() + copy.size();  // it does not move: there is room for all
+    copy.insert(copy.end(), from, from + source.bytes);
+  }
+  return copy;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<JobRecord>> Stream::Submit(const Job& job, const SubmitOptions& options) {
@@ -40,10 +52,13 @@ Result<std::shared_ptr<JobRecord>> Stream::Submit(const std::shared_ptr<Template
   submit->set_template_id(made_from->id);
   Encoding::Encoded encoded;
   encoded.targets = made_from->targets;
+  encoded.sources = made_from->sources;
+  encoded.staged_bytes = made_from->written.size();
   if (changes != nullptr) {
     Status status = Encoding::Encode(*this, *changes, made_from->shapes, submit, &encoded);
     if (!status.ok()) return status;
   }
+  Encoding::TakeStagings(*this, submit, &encoded);
   return SubmitEncoded(message, encoded, made_from, options, called);
 }
 
@@ -282,21 +297,13 @@ Result<std::shared_ptr<TemplateRecord>> Stream::RegisterTemplate(const Job& job)
   record->shapes = std::move(encoded.shapes);
   record->targets = std::move(encoded.targets);
   record->modules = std::move(encoded.modules);
-  record->staged_bytes = encoded.staged_bytes;
+  record->sources = std::move(encoded.sources);
+  record->written = CopyOf(record->sources, encoded.staged_bytes);
   Exchange::Lock lock = exchange_.Enter();
   if (!ended_.ok()) return ended_;
-  const Credits held{.jobs = 0, .bytes = record->staged_bytes};
-  if (status = ClaimCredits(lock, held, WhenFull::kWait); !status.ok()) return status;
-  status = Stage(lock, encoded.sources);
-  if (status.ok()) {
-    record->id = next_id_++;
-    message.mutable_register_template()->set_template_id(record->id);
-    status = exchange_.Send(message);
-  }
-  if (!status.ok()) {
-    ReturnCredits(held);
-    return status;
-  }
+  record->id = next_id_++;
+  message.mutable_register_template()->set_template_id(record->id);
+  if (status = exchange_.Send(message); !status.ok()) return status;
   templates_[record->id] = record.get();
   exchange_.Flush(lock);
   return record;
@@ -312,11 +319,12 @@ void Stream::ReleaseTemplate(TemplateRecord& record) {
 void Stream::Release(TemplateRecord& record) {
   if (--record.holders > 0) return;
   templates_.erase(record.id);
+  // Not with the record, which the handles of its jobs still hold.
+  std::vector<std::byte>().swap(record.written);
   if (!ended_.ok()) return;
   v1::ClientMessage message;
   message.mutable_forget_template()->set_template_id(record.id);
   static_cast<void>(exchange_.Send(message));  // a dozen bytes always fit
-  ReturnCredits({.jobs = 0, .bytes = record.staged_bytes});
 }
 
 }  // namespace gpusched::internal

@@ -87,6 +87,56 @@ TEST_F(Jobs, ATemplateRunsWithOtherArgumentsAndBytes) {
   }
 }
 
+TEST_F(Jobs, ATemplateWritesItsOwnBytesUnlessTheyAreChanged) {
+  Start();
+  Session session = Open({.memory = 64_MiB});
+  const Module module = Load(session);
+  // The second is longer than one piece of data.
+  constexpr std::size_t kLong = 100'000;
+  const std::vector<std::uint32_t> few(25, 7), many(kLong, 8), other(kLong, 9);
+  const Buffer small = Take(session.Allocate(few.size() * 4));
+  const Buffer large = Take(session.Allocate(kLong * 4));
+  std::vector<std::uint32_t> small_out(few.size()), large_out(kLong);
+  std::optional<Template> shape;
+  {
+    std::vector<std::uint32_t> now_few = few, now_many = many;
+    shape.emplace(Take(session.RegisterTemplate(Job()
+                                                    .Write(small, now_few)
+                                                    .Write(large, now_many)
+                                                    .Launch(module.kernel("quick"), {1}, {1})
+                                                    .Read(small, small_out)
+                                                    .Read(large, large_out))));
+    std::fill(now_few.begin(), now_few.end(), 0);
+    std::fill(now_many.begin(), now_many.end(), 0);
+  }
+  const auto expect = [&](Submission job, const std::vector<std::uint32_t>& in_large) {
+    std::fill(small_out.begin(), small_out.end(), 0);
+    std::fill(large_out.begin(), large_out.end(), 0);
+    EXPECT_EQ(Take(job.Wait(kSoon)).outcome, Outcome::kDone);
+    EXPECT_EQ(small_out, few);
+    EXPECT_EQ(large_out, in_large);
+  };
+  expect(Take(session.Submit(*shape)), many);
+  expect(Take(session.Submit(*shape)), many);
+  expect(Take(session.Submit(*shape, Changes().Write(1, other.data()))), other);
+  expect(Take(session.Submit(*shape)), many);
+}
+
+TEST_F(Jobs, SubmissionsOfATemplateTakeTurnsInTheWindowOfBytes) {
+  Start({.yaml = "version: 1\ndevice: {kind: virtual}\nsessions: {window_bytes: 1MiB}\n",
+         .flags = {}});
+  Session session = Open({.memory = 64_MiB});
+  std::vector<std::byte> bytes(600 << 10, std::byte{5}), out(bytes.size());
+  const Buffer buffer = Take(session.Allocate(bytes.size()));
+  const Template shape = Take(session.RegisterTemplate(Job().Write(buffer, bytes)));
+  std::vector<Submission> jobs;
+  for (int i = 0; i < 20; ++i) jobs.push_back(Take(session.Submit(shape)));
+  for (Submission& job : jobs) EXPECT_EQ(Take(job.Wait(kSoon)).outcome, Outcome::kDone);
+  Submission read = Take(session.Submit(Job().Read(buffer, out)));
+  Take(read.Wait(kSoon));
+  EXPECT_EQ(out, bytes);
+}
+
 TEST_F(Jobs, CancellingEndsAWaitingAndARunningJob) {
   Start();
   Session session = Open();

@@ -192,7 +192,8 @@ class GPUSCHED_EXPORT Job {
 class GPUSCHED_EXPORT Changes {
  public:
   Changes& Set(std::uint32_t launch, std::uint32_t argument, Argument value) &;
-  // As many bytes as the template's operation has.
+  // As many bytes as the template's operation has, for this submission only; of several for one
+  // operation the last counts. A Write that is not named writes the template's own bytes.
   Changes& Write(std::uint32_t operation, const void* from) &;
   Changes& Read(std::uint32_t operation, void* to) &;
 

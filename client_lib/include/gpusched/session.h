@@ -78,7 +78,9 @@ class GPUSCHED_EXPORT Session {
   // Jobs that wait in it are cancelled.
   Status CloseQueue(std::uint32_t queue);
   // A job to be submitted many times by one small message. What its Write operations name is copied
-  // now. What is wrong with it is known from the first Submit on at the latest.
+  // now and kept in this process as long as the Template: each Submit sends these bytes anew,
+  // except where Changes::Write names others. What is wrong with it is known from the first Submit
+  // on at the latest; STAGING_EXCEEDED at once where its Writes do not fit window().bytes.
   Result<Template> RegisterTemplate(const Job& job);
 
   // Returns when the job is on its way and all its Write operations have taken their bytes.

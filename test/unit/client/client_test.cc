@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <future>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -397,12 +399,79 @@ TEST(Templates, AreSubmittedByNumberWithChanges) {
   EXPECT_EQ(out, bytes);
   const auto jobs = f.daemon.jobs();
   EXPECT_EQ(jobs.at(0).operations, 0);
-  EXPECT_EQ(jobs.at(0).changes, 0);
+  EXPECT_EQ(jobs.at(0).changes, 1);  // the template's own bytes
   EXPECT_EQ(jobs.at(1).changes, 2);
   EXPECT_EQ(f.session->Submit(*made, Changes().Set(0, 0, 1)).status().reason(),
             reason::kOutOfBounds);
   EXPECT_EQ(f.session->Submit(*made, Changes().Write(3, out.data())).status().reason(),
             reason::kOutOfBounds);
+}
+
+TEST(Templates, KeepTheBytesOfTheirWrites) {
+  Fixture f;
+  const auto first = Pattern(kBytes / 2, 1), second = Pattern(kBytes / 2, 2);
+  const auto changed = Pattern(kBytes / 2, 3);
+  std::vector<std::byte> out(kBytes);
+  auto both = [](const auto& a, const auto& b) {
+    auto joined = a;
+    joined.insert(joined.end(), b.begin(), b.end());
+    return joined;
+  };
+  std::optional<Template> made;
+  {
+    auto a = first, b = second;
+    made.emplace(*f.session->RegisterTemplate(Job()
+                                                  .Write(*f.buffer, a)
+                                                  .Fill(*f.buffer, 0, 1)
+                                                  .Write(*f.buffer, a)
+                                                  .Write(*f.buffer, b, kBytes / 2)
+                                                  .Read(*f.buffer, out)));
+    std::fill(a.begin(), a.end(), std::byte{0});
+    std::fill(b.begin(), b.end(), std::byte{0});
+  }
+  EXPECT_THAT(f.daemon.messages(), ::testing::Not(::testing::Contains("data")));
+  const auto result = [&](Result<Submission> job) {
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    const auto report = job->Wait();
+    EXPECT_TRUE(report.ok()) << report.status().ToString();
+    const auto read = out;
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return read;
+  };
+  EXPECT_EQ(result(f.session->Submit(*made)), both(first, second));
+  EXPECT_EQ(result(f.session->Submit(*made)), both(first, second));
+  EXPECT_EQ(result(f.session->Submit(*made, Changes().Write(3, changed.data()))),
+            both(first, changed));
+  // Of two for one operation the last counts.
+  EXPECT_EQ(
+      result(f.session->Submit(*made, Changes().Write(2, second.data()).Write(2, changed.data()))),
+      both(changed, second));
+  EXPECT_EQ(result(f.session->Submit(*made)), both(first, second));
+}
+
+TEST(Templates, TheirBytesCountInTheWindowOnlyWhileSubmitted) {
+  Fixture f({.window_bytes = 100, .hold_jobs = true});
+  const std::vector<std::byte> most(60), large(101);
+  auto big = f.session->Allocate(1'000);
+  EXPECT_EQ(f.session->RegisterTemplate(Job().Write(*big, large)).status().reason(),
+            reason::kStagingExceeded);
+  auto made = f.session->RegisterTemplate(Job().Write(*big, most));
+  auto more = f.session->RegisterTemplate(Job().Write(*big, most));  // none is outstanding
+  std::promise<Status> called_back;
+  auto a = f.session->Submit(
+      *made, {.on_done = [&](const auto& report) { called_back.set_value(report.status()); }});
+  ASSERT_TRUE(f.daemon.AwaitJobs(1));
+  EXPECT_EQ(f.session->Submit(*more, {.when_full = WhenFull::kFail}).status().reason(),
+            reason::kStagingExceeded);
+  { const Template dropped = *std::move(made); }
+  f.daemon.Release(1);
+  EXPECT_TRUE(a->Wait().ok());
+  EXPECT_TRUE(called_back.get_future().get().ok());
+  auto b =
+      f.session->Submit(*more, Changes().Write(0, large.data()), {.when_full = WhenFull::kFail});
+  ASSERT_TRUE(f.daemon.AwaitJobs(2));
+  f.daemon.Release(1);
+  EXPECT_TRUE(b->Wait().ok());
 }
 
 TEST(Templates, AreForgottenWhenTheirJobsAreOver) {

@@ -36,6 +36,14 @@ std::string NewEndpoint() {
 
 using Stream = grpc::ServerReaderWriter<v1::ServerFrame, v1::ClientFrame>;
 
+// A job, with the bytes of its copies into buffers by operation: it takes them when it comes.
+struct Taken {
+  v1::Submit submit;
+  google::protobuf::RepeatedPtrField<v1::Operation> operations;
+  std::map<int, std::string> sources;
+  Status refusal;
+};
+
 // One session; its mutex is taken by the stream's own thread and by the test's.
 struct FakeSession {
   std::mutex mutex;
@@ -44,7 +52,7 @@ struct FakeSession {
   std::map<std::uint64_t, std::string> buffers;
   std::map<std::uint64_t, std::string> staged;
   std::map<std::uint64_t, v1::RegisterTemplate> templates;
-  std::deque<v1::Submit> held;
+  std::deque<Taken> held;
   std::set<std::uint64_t> cancelled;
   bool goodbye = false;
 
@@ -297,23 +305,57 @@ class FakeDaemon::Service : public v1::Sessions::Service {
       seen.first_launch = submit.operations(0).launch();
       seen.first_kernel = seen.first_launch.kernel();
     }
-    if (options.hold_jobs) session.held.push_back(submit);
+    Taken taken = TakeStagings(session, submit);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       jobs.push_back(seen);
     }
+    if (options.hold_jobs) session.held.push_back(std::move(taken));
     Note("submit");
     if (options.hold_jobs) return;
     v1::ServerFrame frame;
-    Report(session, submit, &frame);
+    Report(session, taken, &frame);
     session.Write(frame);
   }
 
-  void Report(FakeSession& session, const v1::Submit& submit, v1::ServerFrame* frame) {
+  // As the daemon does: of a template's copies those without a staging of this submission's own
+  // have no bytes.
+  Taken TakeStagings(FakeSession& session, const v1::Submit& submit) {
+    Taken taken{.submit = submit, .operations = submit.operations(), .sources = {}, .refusal = {}};
+    if (submit.template_id() != 0) {
+      const auto found = session.templates.find(submit.template_id());
+      if (found == session.templates.end()) {
+        taken.refusal = Status(StatusCode::kNotFound, reason::kUnknownTemplate, "no such template");
+        return taken;
+      }
+      taken.operations = found->second.operations();
+      for (v1::Operation& operation : taken.operations) {
+        if (operation.has_copy_in()) operation.mutable_copy_in()->clear_staging();
+      }
+      for (const v1::ArgumentChange& change : submit.changes()) {
+        if (change.staging() == 0) continue;
+        taken.operations.Mutable(static_cast<int>(change.operation()))
+            ->mutable_copy_in()
+            ->set_staging(change.staging());
+      }
+    }
+    for (int i = 0; i < taken.operations.size(); ++i) {
+      if (!taken.operations[i].has_copy_in()) continue;
+      const v1::CopyIn& copy = taken.operations[i].copy_in();
+      auto staged = session.staged.extract(copy.staging());
+      if (!staged.empty()) taken.sources[i] = std::move(staged.mapped());
+      if (taken.sources[i].size() != copy.bytes()) {
+        taken.refusal = Status(StatusCode::kFailedPrecondition, reason::kDataOutOfOrder,
+                               "send its Data before the Submit");
+      }
+    }
+    return taken;
+  }
+
+  void Report(FakeSession& session, const Taken& taken, v1::ServerFrame* frame) {
+    const v1::Submit& submit = taken.submit;
     const bool cancelled = session.cancelled.erase(submit.job()) > 0;
-    const bool known =
-        submit.template_id() == 0 || session.templates.count(submit.template_id()) > 0;
-    if (!cancelled && known && options.fail_jobs.ok()) Run(session, submit, frame);
+    if (!cancelled && taken.refusal.ok() && options.fail_jobs.ok()) Run(session, taken, frame);
     v1::JobReport* report = frame->add_messages()->mutable_job();
     report->set_job(submit.job());
     report->set_client_ns(submit.client_ns());
@@ -326,33 +368,22 @@ class FakeDaemon::Service : public v1::Sessions::Service {
       report->set_outcome(v1::JOB_OUTCOME_CANCELLED);
       ToWire(Status(StatusCode::kCancelled, reason::kCancelled, "by the client"),
              report->mutable_error());
-    } else if (!known) {
+    } else if (!taken.refusal.ok()) {
       report->set_outcome(v1::JOB_OUTCOME_REFUSED);
-      ToWire(Status(StatusCode::kNotFound, reason::kUnknownTemplate, "no such template"),
-             report->mutable_error());
+      ToWire(taken.refusal, report->mutable_error());
     } else if (!options.fail_jobs.ok()) {
       report->set_outcome(v1::JOB_OUTCOME_FAILED);
       ToWire(options.fail_jobs, report->mutable_error());
     }
   }
 
-  void Run(FakeSession& session, const v1::Submit& submit, v1::ServerFrame* frame) {
-    auto operations = submit.operations();
-    if (submit.template_id() != 0) {
-      operations = session.templates[submit.template_id()].operations();
-    }
-    for (const v1::ArgumentChange& change : submit.changes()) {
-      if (change.staging() == 0) continue;
-      operations.Mutable(static_cast<int>(change.operation()))
-          ->mutable_copy_in()
-          ->set_staging(change.staging());
-    }
+  void Run(FakeSession& session, const Taken& taken, v1::ServerFrame* frame) {
     std::uint64_t out = 0;
-    for (const v1::Operation& operation : operations) {
+    for (int i = 0; i < taken.operations.size(); ++i) {
+      const v1::Operation& operation = taken.operations[i];
       if (operation.has_copy_in()) {
         const v1::CopyIn& copy = operation.copy_in();
-        session.buffers[copy.buffer()].replace(copy.offset(), copy.bytes(),
-                                               session.staged.at(copy.staging()));
+        session.buffers[copy.buffer()].replace(copy.offset(), copy.bytes(), taken.sources.at(i));
       } else if (operation.has_fill()) {
         const v1::Fill& fill = operation.fill();
         session.buffers[fill.buffer()].replace(fill.offset(), fill.bytes(), fill.bytes(),
@@ -361,7 +392,7 @@ class FakeDaemon::Service : public v1::Sessions::Service {
         const v1::CopyOut& copy = operation.copy_out();
         for (std::uint64_t done = 0; done < copy.bytes(); done += kPiece) {
           v1::Data* data = frame->add_messages()->mutable_result();
-          data->set_staging(submit.job());
+          data->set_staging(taken.submit.job());
           data->set_offset(out + done);
           data->set_content(session.buffers[copy.buffer()].substr(
               copy.offset() + done, std::min<std::uint64_t>(kPiece, copy.bytes() - done)));
