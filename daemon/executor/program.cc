@@ -291,7 +291,10 @@ Status Binder::CheckLaunch(BoundOperation& bound) const {
   bound.kernel = static_cast<std::uint32_t>(kernel - kernels.begin());
   const device::DeviceInfo& info = device_.info();
   if (launch.range && !launch.range->names_block()) {
-    Status status = ShapeBlocks(launch, ChooseBlock(launch.range->threads, *kernel, info));
+    const bool required = kernel->required_block.x != 0;
+    Status status =
+        ShapeBlocks(launch, ChooseBlock(launch.range->threads, *kernel, info),
+                    required ? ", which kernel '" + kernel->name + "' requires," : std::string());
     if (status.ok()) status = CheckShape(launch, info);
     if (!status.ok()) return status;
   }

@@ -138,15 +138,20 @@ device::Dim3 ChooseBlock(device::Dim3 threads, const device::KernelInfo& kernel,
   return {x, y, z};
 }
 
-Status ShapeBlocks(Launch& launch, device::Dim3 block) {
+Status ShapeBlocks(Launch& launch, device::Dim3 block, std::string_view whose) {
   const device::Dim3 threads = launch.range->threads;
+  if (threads.x == 0 || threads.y == 0 || threads.z == 0) {
+    return Bad(reason::kBadGrid,
+               "a launch of " + Show(threads) + " threads has none; give each axis at least 1");
+  }
   const auto divides = [](std::uint32_t part, std::uint32_t whole) {
     return part != 0 && whole % part == 0;
   };
   if (!divides(block.x, threads.x) || !divides(block.y, threads.y) ||
       !divides(block.z, threads.z)) {
     return Bad(reason::kBadBlock,
-               "a block of " + Show(block) + " threads does not divide the " + Show(threads) +
+               "a block of " + Show(block) + " threads" + std::string(whose) +
+                   " does not divide the " + Show(threads) +
                    " of the launch; launch more, and let those beyond the end do nothing");
   }
   launch.block = block;

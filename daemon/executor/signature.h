@@ -1,6 +1,8 @@
 // Compares a launch with what its kernel takes.
 #pragma once
 
+#include <string_view>
+
 #include "device/device.h"
 #include "executor/messages.h"
 #include "gpusched/status.h"
@@ -16,9 +18,10 @@ Status CheckShape(const Launch& launch, const device::DeviceInfo& device);
 device::Dim3 ChooseBlock(device::Dim3 threads, const device::KernelInfo& kernel,
                          const device::DeviceInfo& device);
 
-// Sets grid and block of a launch that is told by its threads. BAD_BLOCK if the block does not
-// divide them.
-Status ShapeBlocks(Launch& launch, device::Dim3 block);
+// Sets grid and block of a launch that is told by its threads. BAD_GRID if there are none,
+// BAD_BLOCK if the block does not divide them. `whose` says of the block where it is from, in words
+// behind it.
+Status ShapeBlocks(Launch& launch, device::Dim3 block, std::string_view whose = "");
 
 // Argument count, kinds and sizes, block shape, local memory, offset: ARGUMENT_COUNT,
 // ARGUMENT_KIND, ARGUMENT_SIZE, BAD_BLOCK, LOCAL_MEMORY, BAD_OFFSET. Shapes were checked.

@@ -230,6 +230,17 @@ TEST(SourceScan, TakesTimeInProportion) {
          return "#if 1\n" +
                 numbered([](const auto& i) { return "#define A(x) x" + i + "\nA(1)"; }, n);
        }},
+      {"parameters",
+       [&](std::size_t n) {
+         const auto name = [](const auto& i) { return ",p" + i; };
+         std::string names = numbered(name, n / 2);
+         std::replace(names.begin(), names.end(), '\n', ' ');
+         std::string body = names;
+         std::replace(body.begin(), body.end(), ',', ' ');
+         return "#define A(a" + names + ")" + body + "\n";
+       }},
+      {"pragmas in pragmas",
+       [&](std::size_t n) { return repeated("_Pragma(\"_Pragma(\\\"unroll\\\")\")\n", n); }},
       {"conditions", [&](std::size_t n) {
          return "#define A(x) x x x x\n" + repeated("#if A(A(A(A(A(1)))))\n", n);
        }}};
@@ -313,6 +324,78 @@ TEST(SourceScan, ReadingFilesIsSeenHoweverItIsWritten) {
                            "#define J(a, b) a##b\n#if J(1, 2) && defined(J)\n#endif"}) {
     EXPECT_EQ(Scan(std::string(line) + "\n").reads_file, "") << line;
   }
+}
+
+std::string Whole(const SourceScan& scan) { return scan.reads_file + scan.refused; }
+
+// Each is an inclusion to the compiler, though some other reading has it in a comment or a literal.
+TEST(SourceScan, WhatCompilersReadOtherwiseHidesNoInclusion) {
+  const std::string hidden = "#include \"/x\"\n// */\n";
+  for (const std::string begin :
+       {"#pragma mark foo /*\n", "#warning foo /*\n", "#error /*\n", "#  pragma x /* y\n",
+        "#ident /*\n", "%:error x /**/ /*\n", "// a \\\n\r /*\n", "// a \\ \t\n\r/*\n",
+        "// a \\\r\n/*\n", "// a \\\r/*\n", "#define X \"\\\\\n\n", "#define X '\\\\\n\n",
+        "/* *\\\n\\\n/ /*/\n"}) {
+    EXPECT_NE(Whole(Scan(begin + hidden)), "") << begin << hidden;
+  }
+  for (const char* source :
+       {"#define X 1 /* a\n b */\n", "#if 1 /*\n\n*/\n#endif /* a\n*/\n",
+        "#pragma unroll /* x */\n", "#pragma unroll // x\n", "# /* \n */ define X 1\n",
+        "#error it's\n", "constant char s[] = \"a\\\"b\\\\\";\n",
+        "#define F(x) \\\n  /* a */ x /* b \\\n c */\n"}) {
+    EXPECT_EQ(Whole(Scan(source)), "") << source;
+  }
+}
+
+TEST(SourceScan, PragmasThatReadFilesOrEndTheCompilerAreRefused) {
+  for (const char* line :
+       {"#pragma GCC dependency \"/x\"", "#pragma clang dependency </x>",
+        "#pragma clang module load x", "#pragma /**/ clang /**/ __debug crash",
+        "#pragma clang system_header", "_Pragma(\"GCC dependency \\\"/x\\\"\")",
+        "_Pragma ( \"/**/ clang __debug crash\" )",
+        "#define U _Pragma(\"clang __debug llvm_fatal_error\")\nU", "_Pragma(L\"unroll\")",
+        "#define P(x) _Pragma(#x)\nP(GCC dependency \"/x\")",
+        "#define P(x) _Pragma(x)\nP(\"unroll\")",
+        "#define J(a, b) a##b\nJ(_Pr, agma)(\"clang __debug crash\")",
+        "#define H(a, ...) a##__VA_OPT__(include)\n#if H(__has_, 1)(</x>)\n#endif"}) {
+    EXPECT_NE(Scan(std::string(line) + "\n").refused, "") << line;
+  }
+  for (const char* line :
+       {"#pragma unroll 4", "_Pragma(\"unroll 4\")", "#define U _Pragma(\"unroll\")\nU",
+        "#pragma clang loop unroll(full)", "#pragma GCC diagnostic push", "#pragma clang",
+        "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
+        "#define J(a, b) a##b\n#define U _Pragma(\"unroll\")"}) {
+    EXPECT_EQ(Scan(std::string(line) + "\n").refused, "") << line;
+  }
+}
+
+TEST(SourceScan, WhatNestsTooDeepForTheCompilerIsRefused) {
+  const auto times = [](int count, std::string_view text) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  const auto body = [](const std::string& code) {
+    return Scan("#define F(x) x\n#define N(x) x x x x x x x x x x\nkernel void k(global int *f) {" +
+                code + "}\n")
+        .refused;
+  };
+  EXPECT_THAT(body("f[0] = " + times(200'000, "!") + "1;"), HasSubstr("divide it"));
+  EXPECT_THAT(body("f[0] = N(N(N(N(- - - - - -)))) 1;"), HasSubstr("divide it"));
+  EXPECT_THAT(body("f[0] = " + times(150'000, "F(") + "1" + times(150'000, ")") + ";"),
+              HasSubstr("brackets"));
+  EXPECT_THAT(body("if (f[0]) {}" + times(30'000, " else if (f[0]) {}")), HasSubstr("divide it"));
+  EXPECT_THAT(body("if (f[0]) f[1] = 1;" + times(30'000, " else if (f[0]) f[1] = 1;")),
+              HasSubstr("divide it"));
+  EXPECT_NE(Scan("#if " + times(100'000, "!") + "0\n#endif\n").refused, "");
+  EXPECT_NE(Scan("#if " + times(100'000, "(") + "0\n#endif\n").refused, "");
+  EXPECT_NE(Scan("#define D " + times(5'000, "{") + "\n").refused, "");
+  // Long is not deep.
+  EXPECT_EQ(body(times(30'000, "f[0] = 1; { f[1] = (f[0] + 1); } if (f[0]) {}")), "");
+  EXPECT_EQ(body("int t[] = {" + times(60'000, "{1, -2}, ") + "}; f[0] = t[1];"), "");
+  EXPECT_EQ(body("f[0] = 0" + times(9'000, " + (f[1])") + ";"), "");
+  EXPECT_EQ(Scan(times(30'000, "void f(int x) { x = 1; }\n")).refused, "");
+  EXPECT_EQ(Scan(times(60'000, "#if 1\n#endif\n")).refused, "");
 }
 
 TEST(SourceScan, WhatWouldUndoTheRenamingForbidsIt) {

@@ -150,6 +150,7 @@ Result<OpenClModule> BuildModule(cl_context context, cl_device_id device, const 
     return BadModule("the source reads a file of the daemon's host, " + scan.reads_file +
                      ": send one text with everything in it, that asks for no other");
   }
+  if (!scan.refused.empty()) return BadModule("the source is refused: " + scan.refused);
   std::string whole = cannot_cut.empty() ? scan.no_prelude : cannot_cut;
   OpenClModule module;
   Result<ProgramHandle> program = BuildEitherWay(context, device, source, whole);

@@ -74,12 +74,16 @@ std::optional<std::size_t> ReadParameters(const DirectiveLine& line, std::size_t
 
 std::optional<Definition> ReadDefinition(const DirectiveLine& line) {
   Definition definition;
+  std::unordered_map<std::string_view, std::size_t> parameters;
   std::size_t at = 2;
   if (Is(line, at, "(") && !line[at].after_blank) {
     definition.takes_arguments = true;
     const auto behind = ReadParameters(line, at + 1, definition);
     if (!behind) return std::nullopt;
     at = *behind;
+    for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
+      parameters.emplace(definition.parameters[i], i);
+    }
   }
   bool joined = false;
   for (; at < line.size(); ++at) {
@@ -91,11 +95,8 @@ std::optional<Definition> ReadDefinition(const DirectiveLine& line) {
     const bool quoted = definition.takes_arguments && Is(line, at, "#") && at + 1 < line.size();
     if (quoted) ++at;
     Definition::Item item{.token = line[at], .quoted = quoted, .joined = joined};
-    const auto parameter =
-        std::find(definition.parameters.begin(), definition.parameters.end(), item.token.text);
-    if (parameter != definition.parameters.end()) {
-      item.parameter = static_cast<std::size_t>(parameter - definition.parameters.begin());
-    }
+    const auto parameter = parameters.find(item.token.text);
+    if (parameter != parameters.end()) item.parameter = parameter->second;
     definition.body.push_back(std::move(item));
     joined = false;
   }
@@ -380,6 +381,7 @@ ExpandedCode ExpandMacros(const SourceTokens& source) {
         const TokenList condition(line.begin() + 1, line.end());
         TokenList read = Reader(table, work, 0).Read(condition, [](std::size_t) {});
         std::move(read.begin(), read.end(), std::back_inserter(expanded.conditions));
+        expanded.conditions.push_back({.text = ";", .line = line[0].line});
       }
       table.Read(line);
     }

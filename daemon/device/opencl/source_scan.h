@@ -2,13 +2,15 @@
 // compiling it.
 //
 // A source must be whole: what it includes would be the daemon's files, and the compiler quotes
-// lines of them; that they exist is told by __has_include. Then two questions. Would the prelude's
-// renaming be undone or seen? Then it must be left out, and nothing of the module can be cut. Might
-// a block of some kernel wait for another block? Groups of one launch that run side by side may do
-// so; in a chunk, the other may not have started. Told by the loops: one that is not counted and
-// that reads, in its condition or its body, what only others can change (a volatile, an atomic that
-// changes nothing). Retries of compare-and-exchange are no such wait. The source's own macros are
-// seen through. In doubt a kernel runs whole, which is always right and only less polite.
+// lines of them; that they exist is told by __has_include. Nor may it hide from this reading what
+// the compiler sees, or overflow the compiler's stack: the compiler is in the daemon. Then two
+// questions. Would the prelude's renaming be undone or seen? Then it must be left out, and nothing
+// of the module can be cut. Might a block of some kernel wait for another block? Groups of one
+// launch that run side by side may do so; in a chunk, the other may not have started. Told by the
+// loops: one that is not counted and that reads, in its condition or its body, what only others can
+// change (a volatile, an atomic that changes nothing). Retries of compare-and-exchange are no such
+// wait. The source's own macros are seen through. In doubt a kernel runs whole, which is always
+// right and only less polite.
 //
 // Time and memory grow as the source's length, whatever it holds.
 #pragma once
@@ -23,6 +25,9 @@ namespace gpusched::device {
 struct SourceScan {
   // Where it reads a file of the daemon's host, or asks whether one is there; "" if nowhere.
   std::string reads_file;
+  // Why it must not come before a compiler at all: it could read files unseen, or end the compiler
+  // and the daemon with it. "" if it may.
+  std::string refused;
   // Why the prelude cannot go in front of this source; "" if it can.
   std::string no_prelude;
   // Why any of its kernels may wait for other blocks, for all that can be told; "" if that can be.

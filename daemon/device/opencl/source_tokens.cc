@@ -1,4 +1,4 @@
-// One pass over the characters; it accepts anything and never fails.
+// One pass over the characters, but for what a _Pragma says; it accepts anything and never fails.
 #include "device/opencl/source_tokens.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ std::size_t JointAt(std::string_view source, std::size_t at) {
   const std::size_t sign = rest.starts_with('\\') ? 1 : rest.starts_with("?\?/") ? 3 : 0;
   if (sign == 0) return 0;
   const std::size_t end = std::min(rest.find_first_not_of(" \t\v\f", sign), rest.size());
-  const std::size_t line_end = LineEndAt(rest, end);
+  // Either half may come first here, and only here.
+  const std::size_t line_end = rest.substr(end).starts_with("\n\r") ? 2 : LineEndAt(rest, end);
   return line_end != 0 ? end + line_end : 0;
 }
 
@@ -54,6 +55,24 @@ const Spelling* SpellingAt(const std::array<Spelling, n>& spellings, std::string
     return rest.starts_with(one.written);
   });
   return found == spellings.end() ? nullptr : &*found;
+}
+
+// Directives whose lines compilers read word by word. Others they may skip as they stand, and then
+// a comment that begins on one ends with it.
+constexpr std::array<std::string_view, 11> kReadInWords{"define", "undef", "if",      "ifdef",
+                                                        "ifndef", "elif",  "elifdef", "elifndef",
+                                                        "else",   "endif", "line"};
+
+// What a literal within a _Pragma means.
+std::string Unquoted(std::string_view literal) {
+  std::string meant;
+  for (std::size_t at = 0; at < literal.size(); ++at) {
+    const bool escapes = literal[at] == '\\' && at + 1 < literal.size() &&
+                         (literal[at + 1] == '\\' || literal[at + 1] == '"');
+    if (escapes) ++at;
+    meant += literal[at];
+  }
+  return meant;
 }
 
 class Tokenizer {
@@ -97,6 +116,7 @@ class Tokenizer {
       blank_ = true;
       ++at_;
     } else if (c == '/' && Peek(1) == '/') {
+      DoubtIfSplit(at_ + 1);
       while (at_ < source_.size() && Peek() != '\n') ++at_;
     } else if (c == '/' && Peek(1) == '*') {
       SkipComment();
@@ -132,21 +152,57 @@ class Tokenizer {
 
   void SkipComment() {
     blank_ = true;
+    DoubtIfSplit(at_ + 1);
+    const std::uint32_t begin = line_;
     at_ += 2;
     while (at_ < source_.size() && !(Peek() == '*' && Peek(1) == '/')) {
       if (Peek() == '\n') ++line_;
       ++at_;
     }
+    DoubtIfSplit(at_ + 1);
     at_ += 2;
+    const bool in_words = !in_directive_ || directive_.empty() ||
+                          std::find(kReadInWords.begin(), kReadInWords.end(), directive_[0].text) !=
+                              kReadInWords.end();
+    if (in_words || line_ == begin) return;
+    Doubt("its comment at line " + std::to_string(begin) + " begins on a #" + directive_[0].text +
+          " and ends on another line: begin it on the next");
+  }
+
+  // Where "/*" or its like is cut by a line that goes on, compilers differ.
+  void DoubtIfSplit(std::size_t place) {
+    if (!std::binary_search(joints_.begin(), joints_.end(), place)) return;
+    Doubt("a line ends within the mark that begins or ends its comment at line " +
+          std::to_string(line_) + ": write that mark in one piece");
+  }
+
+  void Doubt(std::string why) {
+    if (tokens_.doubtful.empty()) tokens_.doubtful = std::move(why);
   }
 
   void SkipLiteral(char quote) {
-    ++at_;
+    const std::size_t begin = ++at_;
     while (at_ < source_.size() && Peek() != quote && Peek() != '\n') {
-      at_ += Peek() == '\\' ? 2 : 1;
+      // An escape does not reach beyond the line.
+      at_ += Peek() == '\\' && Peek(1) != '\n' ? 2 : 1;
     }
+    at_ = std::min(at_, source_.size());
+    ReadPragma(std::string_view(source_).substr(begin, at_ - begin));
     if (Peek() == quote) ++at_;
     Add("");
+  }
+
+  // If the literal is a _Pragma's.
+  void ReadPragma(std::string_view literal) {
+    const auto& before = in_directive_ ? directive_ : tokens_.code;
+    const std::size_t count = before.size();
+    if (count < 2 || before[count - 1].text != "(" || before[count - 2].text != "_Pragma") return;
+    SourceTokens said = Tokenize("#pragma " + Unquoted(literal) + "\n");
+    for (DirectiveLine& line : said.directives) {
+      for (SourceToken& token : line) token.line = line_;
+      tokens_.directives.push_back(std::move(line));
+      tokens_.places.push_back(tokens_.code.size());
+    }
   }
 
   template <typename Continues>

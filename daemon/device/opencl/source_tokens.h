@@ -22,8 +22,11 @@ using DirectiveLine = std::vector<SourceToken>;
 
 struct SourceTokens {
   std::vector<SourceToken> code;
-  std::vector<DirectiveLine> directives;  // none is empty
-  std::vector<std::size_t> places;        // of each: how much of the code stands before it
+  // None is empty. What a _Pragma's literal says is one of them, and stands before its line.
+  std::vector<DirectiveLine> directives;
+  std::vector<std::size_t> places;  // of each: how much of the code stands before it
+  // Where compilers do not agree on what is a comment, in words; "" if nowhere.
+  std::string doubtful;
 };
 
 SourceTokens Tokenize(std::string_view source);

@@ -47,6 +47,15 @@ TEST(TheBlockOfANdRange, IsTheOneThatTheKernelRequires) {
   EXPECT_EQ(block.y, 2u);
 }
 
+TEST(TheBlockOfANdRange, IsNamedWithWhoRequiresIt) {
+  Launch launch;
+  launch.range = NdRange{.threads = {20, 2, 1}};
+  const Status uneven = ShapeBlocks(launch, {8, 2, 1}, ", which kernel 'k' requires,");
+  EXPECT_EQ(uneven.reason(), reason::kBadBlock);
+  EXPECT_THAT(uneven.message(),
+              HasSubstr("8 x 2 x 1 threads, which kernel 'k' requires, does not divide the 20 x"));
+}
+
 JobReport Outcome(const std::shared_ptr<TestPort>& port, Bench& bench, NdRange range) {
   Launch launch = LaunchOf(7, "quick");
   launch.grid = {0, 0, 0};
@@ -70,6 +79,8 @@ TEST(ANdRange, RunsOrIsRefusedInTheWordsOfThreads) {
         NdRange{.threads = {~0u, ~0u, ~0u}}}) {
     EXPECT_EQ(Outcome(port, bench, bad).error.reason(), reason::kBadGrid);
   }
+  EXPECT_THAT(Outcome(port, bench, {.threads = {0, 1, 1}}).error.message(),
+              HasSubstr("0 x 1 x 1 threads"));
   EXPECT_EQ(Outcome(port, bench, {.threads = {64, 1, 1}, .block = {64, 0, 0}}).error.reason(),
             reason::kBadBlock);
   EXPECT_EQ(
