@@ -123,6 +123,16 @@ TEST_F(CudaDaemon, AHigherSessionStartsAndEndsWhileALowerOneRuns) {
   EXPECT_LE(quick.charged + slow.charged, slow.total);
 }
 
+TEST_F(CudaDaemon, OneStreamKeepsOrderAndOneForEachPriorityDoesNot) {
+  EXPECT_FALSE(Take(admin_->Devices())[0].order_kept);
+  DaemonOptions options;
+  options.binary = GPUSCHED_CUDA_SIM;
+  options.yaml = "version: 1\ndevice: {kind: cuda, priority_streams: false}\n";
+  const auto ordered = Take(DaemonProcess::Start(std::move(options)));
+  auto admin = Take(admin::AdminClient::Connect(ordered->admin_endpoint()));
+  EXPECT_TRUE(Take(admin.Devices())[0].order_kept);
+}
+
 TEST_F(CudaDaemon, AModuleOfSeveralImagesAndItsKernelsReasons) {
   Session session = Open({.device = "0"});
   const std::string cubin = Fixture("images/sm_75.cubin"), ptx = Fixture("unsafe/spin_plain.ptx");
