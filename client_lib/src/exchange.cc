@@ -68,12 +68,11 @@ void Exchange::StartWriteIfDue() {
   spare_ = std::move(first);
 }
 
-void Exchange::Flush(Lock& lock) {
-  // A leader sees the write done and starts the next.
+void Exchange::Flush(Lock& lock, const Awaited* unless) {
+  // A leader sees the write done, starts the next, and does not leave before the last.
   if (leading_) return;
   Lead(
-      lock, [this] { return !writing_ && (outbox_.empty() || broken_ || no_more_reads_); },
-      kNoDeadline);
+      lock, [&] { return !unsent() || (unless != nullptr && unless->done_); }, kNoDeadline);
 }
 
 bool Exchange::Await(Lock& lock, Awaited& what, Deadline deadline) {
@@ -91,11 +90,10 @@ bool Exchange::Await(Lock& lock, Awaited& what, Deadline deadline) {
     followers_.erase(place);
     std::erase(what.sleepers_, &wake);
   }
-  if (!what.done_ && !leading_)
+  // Also where it is done: the lead it may have been woken for is not lost, nor what is unsent.
+  if (!leading_)
     Lead(
         lock, [&what] { return what.done_; }, deadline);
-  // Whoever leaves makes sure that the lead it may have been woken for is not lost.
-  if (!leading_) WakeFollower();
   return what.done_;
 }
 
@@ -119,8 +117,21 @@ void Exchange::HalfClose() {
 void Exchange::Bury(std::shared_ptr<void> what) { grave_.push_back(std::move(what)); }
 
 template <typename Until>
-bool Exchange::Lead(Lock& lock, Until until, Deadline deadline) {
+void Exchange::Lead(Lock& lock, Until until, Deadline deadline) {
   leading_ = true;
+  Turn(lock, until, deadline);
+  // Others may have left because this thread led. A follower leads next, and leaves in this way.
+  if (followers_.empty() && unsent()) {
+    const auto seen_off = [this] { return !unsent() || !followers_.empty(); };
+    Turn(lock, seen_off, Clock::now() + kSeeOffLimit);
+  }
+  leading_ = false;
+  WakeFollower();
+  if (followers_.empty() && unsent()) receiver_.LeftUnsent();
+}
+
+template <typename Until>
+void Exchange::Turn(Lock& lock, Until until, Deadline deadline) {
   while (!until() && !over_) {
     if (!reading_ && !no_more_reads_) {
       reading_ = true;
@@ -133,9 +144,6 @@ bool Exchange::Lead(Lock& lock, Until until, Deadline deadline) {
     Handle(happened);
     EmptyGrave(lock);
   }
-  leading_ = false;
-  WakeFollower();
-  return until();
 }
 
 void Exchange::Handle(Call::Happened happened) {

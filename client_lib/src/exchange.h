@@ -7,8 +7,14 @@
 // Whoever leads keeps a read under way; nobody reads while nobody waits. At most one write is under
 // way: messages sent meanwhile share the next frame. Flush makes sure that they leave although
 // nobody waits.
+//
+// What was flushed is sent without another call, whoever leaves. The last to leave sees it off
+// first: that takes microseconds, and at most kSeeOffLimit beyond the answer or the deadline.
+// Where the daemon takes nothing for so long, the receiver is told that messages are left, and has
+// somebody Flush who has the time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -28,6 +34,9 @@ namespace gpusched::internal {
 inline constexpr std::size_t kFrameMergeBytes = 1 << 20;
 // The wire's own bound.
 inline constexpr std::size_t kFrameLimitBytes = 2 << 20;
+// A frame that finds room leaves within microseconds; to start somebody who waits for room costs
+// less than this.
+inline constexpr std::chrono::milliseconds kSeeOffLimit{1};
 
 class Exchange {
  public:
@@ -51,6 +60,8 @@ class Exchange {
     virtual void Receive(v1::ServerMessage& message) = 0;
     // No message follows, none can be sent.
     virtual void Ended(const Status& why) = 0;
+    // Everybody leaves and messages are left: somebody has to Flush.
+    virtual void LeftUnsent() = 0;
   };
 
   Exchange(std::unique_ptr<Call> call, Receiver& receiver);
@@ -68,8 +79,11 @@ class Exchange {
   // Takes the message's content. FRAME_TOO_LARGE where no frame could hold it. A Submit is stamped
   // with the time since `called` when it is written. SESSION_CLOSED after HalfClose.
   Status Send(v1::ClientMessage& message, Deadline called = {});
-  // Returns when all that was sent is on its way, or another thread sees to it.
-  void Flush(Lock& lock);
+  // Returns when all that was sent is on its way, or another thread sees to it, or `unless` is
+  // done.
+  void Flush(Lock& lock, const Awaited* unless = nullptr);
+  // Messages wait for the call to take them, and nobody sees to it.
+  bool left_unsent() const { return !leading_ && unsent(); }
 
   // True when it is done, false at the deadline. Leads where nobody does.
   bool Await(Lock& lock, Awaited& what, Deadline deadline);
@@ -93,7 +107,12 @@ class Exchange {
   };
 
   template <typename Until>
-  bool Lead(Lock& lock, Until until, Deadline deadline);
+  void Lead(Lock& lock, Until until, Deadline deadline);
+  template <typename Until>
+  void Turn(Lock& lock, Until until, Deadline deadline);
+  bool unsent() const {
+    return !over_ && (writing_ || !(outbox_.empty() || broken_ || no_more_reads_));
+  }
   void Handle(Call::Happened happened);
   void StartWriteIfDue();
   void WakeFollower();

@@ -89,6 +89,7 @@ class Stream : public std::enable_shared_from_this<Stream>, private Exchange::Re
 
   void Receive(v1::ServerMessage& message) override;
   void Ended(const Status& why) override;
+  void LeftUnsent() override;
   void ReceiveWelcome(const v1::Welcome& welcome);
   void ReceiveReport(const v1::JobReport& report);
   void ReceiveResult(const v1::Data& data);
@@ -149,7 +150,8 @@ class Stream : public std::enable_shared_from_this<Stream>, private Exchange::Re
   std::map<std::uint64_t, Question*> allocations_;
   std::deque<Question*> share_changes_;
 
-  // The callbacks' thread: there from the first Submit with on_done until Close.
+  // The callbacks' thread: there from the first Submit with on_done, or from when messages are left
+  // that the daemon has not taken, until Close.
   std::thread callback_thread_;
   std::condition_variable callback_wanted_;
   Exchange::Awaited* callback_due_ = nullptr;

@@ -1,5 +1,5 @@
 // A session's callbacks: the one thread of the library, there only where somebody asked for
-// on_done.
+// on_done, or where a daemon that takes nothing would have held up whoever leaves.
 #include <utility>
 
 #include "stream.h"
@@ -15,6 +15,11 @@ void Stream::StartCallbacks() {
   callback_thread_ = std::thread([self = shared_from_this()] { self->RunCallbacks(); });
 }
 
+void Stream::LeftUnsent() {
+  // A greeting that is left is given up with its session, and one that is over has nothing to send.
+  if (welcomed_.done() && !over_.done() && !callbacks_stopping_) StartCallbacks();
+}
+
 void Stream::RunCallbacks() {
   Exchange::Lock lock = exchange_.Enter();
   for (;;) {
@@ -28,13 +33,18 @@ void Stream::RunCallbacks() {
       lock.lock();
     } else if (over_.done() || callbacks_stopping_) {
       return;
-    } else if (callbacks_outstanding_ == 0) {
-      // It leads only where a callback is due: else the threads that wait read for themselves.
+    } else if (callbacks_outstanding_ == 0 && !exchange_.left_unsent()) {
+      // It leads only where a callback is due or something unsent: else the threads that wait read
+      // for themselves.
       callback_wanted_.wait(lock);
     } else {
       Exchange::Awaited due;
       callback_due_ = &due;
-      exchange_.Await(lock, due, kNoDeadline);
+      if (callbacks_outstanding_ == 0) {
+        exchange_.Flush(lock, &due);
+      } else {
+        exchange_.Await(lock, due, kNoDeadline);
+      }
       callback_due_ = nullptr;
     }
   }

@@ -9,10 +9,13 @@
 //                                                               *x, 2.0f).Read(*x, out));
 //   auto report  = job->Wait();
 //
-// Everything is safe to use from several threads at once. No call starts a thread, except the first
-// Submit with an on_done callback of a session. Handles survive a lost daemon: every call then
-// answers UNAVAILABLE (DAEMON_LOST). After a fork the child gets FAILED_PRECONDITION (FORKED) and
-// disturbs nothing. A handle that was moved from answers FAILED_PRECONDITION (MOVED_FROM).
+// Everything is safe to use from several threads at once. What a call has sent leaves without
+// another call. No call starts a thread, except the first Submit with an on_done callback of a
+// session, and a call that would else be held up, for longer than a millisecond beyond its deadline
+// or its answer, by a daemon that does not take what other threads have sent. Handles survive a
+// lost daemon: every call then answers UNAVAILABLE (DAEMON_LOST). After a fork the child gets
+// FAILED_PRECONDITION (FORKED) and disturbs nothing. A handle that was moved from answers
+// FAILED_PRECONDITION (MOVED_FROM).
 //
 // Not here yet: staging areas that copy nothing (Staging, Map), TLS.
 #pragma once

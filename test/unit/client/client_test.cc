@@ -581,6 +581,28 @@ TEST(Wait, LeadIsHandedOnByWhoeverLeaves) {
   EXPECT_TRUE(fast->Wait().ok());
 }
 
+TEST(Wait, WhatOthersSentLeavesThoughTheLeaderLeftADaemonThatReadNothing) {
+  Fixture f({.hold_jobs = true});
+  constexpr std::size_t kMuch = 16 << 20;  // more than gRPC takes unread
+  const Buffer big = *f.session->Allocate(kMuch);
+  Submission held = *f.session->Submit(f.OneLaunch());
+  ASSERT_TRUE(f.daemon.AwaitJobs(1));
+  f.daemon.StopReading();
+  Event about_to_wait;
+  auto leader = std::async(std::launch::async, [&] {
+    about_to_wait.Set();
+    return held.Wait(500ms).status();
+  });
+  ASSERT_TRUE(about_to_wait.Await());
+  const std::vector<std::byte> bytes = Pattern(kMuch, 1);
+  auto sender = std::async(std::launch::async,
+                           [&] { return f.session->Submit(Job().Write(big, bytes)).status(); });
+  EXPECT_EQ(leader.get().reason(), reason::kWaitTimedOut);
+  f.daemon.ReadAgain();
+  EXPECT_TRUE(sender.get().ok());
+  EXPECT_TRUE(f.daemon.AwaitJobs(2));  // nobody calls
+}
+
 TEST(Wait, ManyThreadsShareOneSession) {
   Fixture f;
   std::vector<std::thread> threads;

@@ -98,7 +98,7 @@ class FakeDaemon::Service : public v1::Sessions::Service {
       sessions_.push_back(session);
     }
     v1::ClientFrame frame;
-    while (!session->goodbye && stream->Read(&frame)) {
+    while (!session->goodbye && AwaitReading() && stream->Read(&frame)) {
       for (const v1::ClientMessage& message : frame.messages()) {
         const std::lock_guard<std::mutex> lock(session->mutex);
         if (!Take(*session, message)) break;
@@ -147,6 +147,12 @@ class FakeDaemon::Service : public v1::Sessions::Service {
     }
   }
 
+  void SetReading(bool reading) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    reading_ = reading;
+    changed_.notify_all();
+  }
+
   FakeDaemonOptions options;
   std::unique_ptr<grpc::Server> server;
   std::vector<SeenJob> jobs;
@@ -155,6 +161,10 @@ class FakeDaemon::Service : public v1::Sessions::Service {
   std::condition_variable changed_;
 
  private:
+  bool AwaitReading() {
+    return Await([this] { return reading_; });
+  }
+
   template <typename Fill>
   void Say(FakeSession& session, Fill fill) {
     v1::ServerFrame frame;
@@ -403,6 +413,7 @@ class FakeDaemon::Service : public v1::Sessions::Service {
   }
 
   std::vector<std::shared_ptr<FakeSession>> sessions_;
+  bool reading_ = true;
   std::atomic<std::uint64_t> last_session_{0};
   std::string folder_;
 };
@@ -435,6 +446,8 @@ bool FakeDaemon::AwaitMessage(const std::string& kind, std::size_t count) const 
 }
 
 void FakeDaemon::Release(std::size_t count) { service_->Release(count); }
+void FakeDaemon::StopReading() { service_->SetReading(false); }
+void FakeDaemon::ReadAgain() { service_->SetReading(true); }
 void FakeDaemon::EndSessions(const Status& why) { service_->EndSessions(why); }
 void FakeDaemon::Vanish() { service_->Vanish(); }
 

@@ -57,6 +57,9 @@ class FakeDaemon {
 
   // Reports the oldest held jobs; those that follow are held again.
   void Release(std::size_t count);
+  // Reads nothing more, until it does again.
+  void StopReading();
+  void ReadAgain();
   // Ends every session with this error.
   void EndSessions(const Status& why);
   // Gone, connections and all, as if killed.
