@@ -219,12 +219,8 @@ int PolicyHistory(Terminal& terminal) {
   return 0;
 }
 
-int PolicyValidate(Terminal& terminal, const std::vector<std::string>& words) {
-  std::string kind;
-  admin::Parameters parameters;
-  if (Status status = ParsePolicy(words, &kind, &parameters); !status.ok()) {
-    return Fail(terminal, status);
-  }
+int PolicyValidate(Terminal& terminal, const std::string& kind,
+                   const admin::Parameters& parameters) {
   admin::FieldErrors fields;
   const Result<admin::Policy> policy = terminal.client.ValidatePolicy(kind, parameters, &fields);
   if (!policy) return Fail(terminal, policy.status(), fields);
@@ -233,12 +229,7 @@ int PolicyValidate(Terminal& terminal, const std::vector<std::string>& words) {
   return 0;
 }
 
-int PolicySet(Terminal& terminal, const std::vector<std::string>& words, admin::Duration for_time,
-              const std::string& etag) {
-  admin::AdminClient::Update update{.etag = etag, .for_time = for_time};
-  if (Status status = ParsePolicy(words, &update.kind, &update.parameters); !status.ok()) {
-    return Fail(terminal, status);
-  }
+int PolicySet(Terminal& terminal, const admin::AdminClient::Update& update) {
   admin::FieldErrors fields;
   const Result<admin::Policy> policy = terminal.client.SetPolicy(update, &fields);
   return ShowPolicy(terminal, policy, fields);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "ctl/admin_client.h"
 
@@ -23,10 +22,9 @@ int Modules(Terminal& terminal);
 int PolicyGet(Terminal& terminal);
 int PolicyKinds(Terminal& terminal);
 int PolicyHistory(Terminal& terminal);
-// `words`: a kind, "key=value", or both; at most one kind.
-int PolicyValidate(Terminal& terminal, const std::vector<std::string>& words);
-int PolicySet(Terminal& terminal, const std::vector<std::string>& words, admin::Duration for_time,
-              const std::string& etag);
+int PolicyValidate(Terminal& terminal, const std::string& kind,
+                   const admin::Parameters& parameters);
+int PolicySet(Terminal& terminal, const admin::AdminClient::Update& update);
 int PolicyRollBack(Terminal& terminal, std::uint64_t generation);
 int Reload(Terminal& terminal);
 

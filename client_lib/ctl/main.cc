@@ -9,6 +9,7 @@
 
 #include "ctl/commands.h"
 #include "ctl/json.h"
+#include "ctl/words.h"
 #include "gpusched/units.h"
 #include "gpusched/utf8.h"
 
@@ -25,7 +26,7 @@ struct Options {
   std::uint64_t count = 0;
   std::vector<std::string> words;
   std::string for_time = "0";
-  std::string etag;
+  admin::AdminClient::Update update;
   std::uint64_t generation = 0;
   std::string session;
 };
@@ -38,6 +39,20 @@ const CLI::Validator kDuration(
       return ParseDuration(text) ? "" : "'" + text + "' is no time: write 500ms, 1.5s, 10m or 2h";
     },
     "TIME");
+
+// An unset variable of a script's must not stand for something else: any session, any etag.
+CLI::Validator NotEmpty(const std::string& otherwise) {
+  return CLI::Validator(
+      [otherwise](std::string& text) { return text.empty() ? "it is empty: " + otherwise : ""; },
+      "");
+}
+
+// The words as a policy, or the end of the program with what is wrong with them.
+void TakePolicy(Options& options) {
+  const Status status =
+      ParsePolicy(options.words, &options.update.kind, &options.update.parameters);
+  if (!status.ok()) throw CLI::ValidationError("policy", status.message());
+}
 
 void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
   CLI::App* policy = app.add_subcommand("policy", "The policy in force, and changes to it");
@@ -53,12 +68,17 @@ void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
   });
   CLI::App* validate =
       policy->add_subcommand("validate", "Everything that is wrong with it; changes nothing");
-  validate->add_option("policy", options.words, "KIND key=value...")->required();
+  validate->add_option("policy", options.words, "KIND key=value..., or KIND,key=value,...")
+      ->required();
   validate->callback([&] {
-    command = [&](Terminal& terminal) { return PolicyValidate(terminal, options.words); };
+    TakePolicy(options);
+    command = [&](Terminal& terminal) {
+      return PolicyValidate(terminal, options.update.kind, options.update.parameters);
+    };
   });
   CLI::App* set = policy->add_subcommand("set", "Puts it in force at once, while everything runs");
-  set->add_option("policy", options.words, "KIND key=value...; without KIND, the one in force")
+  set->add_option("policy", options.words,
+                  "KIND key=value..., or KIND,key=value,...; without KIND, the one in force")
       ->required();
   set->add_option("--for", options.for_time, "Only for so long; then what was before comes back")
       ->check(kDuration)
@@ -69,11 +89,13 @@ void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
                        : "for no time: leave it out to keep it";
           },
           ""));
-  set->add_option("--etag", options.etag, "Only if this is still in force (policy get shows it)");
+  set->add_option("--etag", options.update.etag,
+                  "Only if this is still in force (policy get shows it)")
+      ->check(NotEmpty("policy get shows it; without --etag, whatever is in force is replaced"));
   set->callback([&] {
-    command = [&](Terminal& terminal) {
-      return PolicySet(terminal, options.words, *ParseDuration(options.for_time), options.etag);
-    };
+    TakePolicy(options);
+    options.update.for_time = *ParseDuration(options.for_time);
+    command = [&](Terminal& terminal) { return PolicySet(terminal, options.update); };
   });
   CLI::App* rollback = policy->add_subcommand("rollback", "Puts an earlier one in force again");
   rollback->add_option("generation", options.generation, "Which (policy history); the one before");
@@ -86,7 +108,8 @@ void AddSessionCommand(CLI::App& app, const char* name, const char* what, Option
                        Command& command, int (*run)(Terminal&, const std::string&)) {
   CLI::App* added = app.add_subcommand(name, what);
   added->add_option("session", options.session, "Id or name (an ambiguous name lists the ids)")
-      ->required();
+      ->required()
+      ->check(NotEmpty("gpuschedctl sessions shows ids and names"));
   added->callback([&options, &command, run] {
     command = [&options, run](Terminal& terminal) { return run(terminal, options.session); };
   });

@@ -20,6 +20,19 @@ bool Honours(const std::vector<std::string>& honoured, std::string_view field) {
   return std::find(honoured.begin(), honoured.end(), field) != honoured.end();
 }
 
+// Words are separated by spaces or, as on the command lines of gpuschedd and gpusched-sim, commas.
+std::vector<std::string> PartsOf(const std::vector<std::string>& words) {
+  std::vector<std::string> parts;
+  for (const std::string& word : words) {
+    for (std::size_t start = 0; start <= word.size();) {
+      const std::size_t end = std::min(word.find(',', start), word.size());
+      parts.push_back(word.substr(start, end - start));
+      start = end + 1;
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::string_view Words(admin::SliceEnd end) {
@@ -100,8 +113,11 @@ Status ParsePolicy(const std::vector<std::string>& words, std::string* kind,
   const auto bad = [](std::string why) {
     return Status(StatusCode::kInvalidArgument, reason::kBadParameter, std::move(why));
   };
-  for (const std::string& word : words) {
+  for (const std::string& word : PartsOf(words)) {
     if (FirstNotUtf8(word)) return bad("a word of the policy is not UTF-8");
+    if (word.empty()) {
+      return bad("an empty word is no policy: write KIND, key=value, or KIND and then key=value");
+    }
     const std::size_t equals = word.find('=');
     if (equals == 0) return bad("'" + word + "' names no parameter before its '='");
     if (equals != std::string::npos) {

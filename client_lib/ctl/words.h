@@ -20,8 +20,9 @@ std::string WallClock(std::int64_t unix_ns);  // local time, "2024-05-01 13:00:0
 // "slice=1ms window=100ms"
 std::string ParameterWords(const admin::Parameters& parameters);
 
-// "weighted_share window=200ms" -> a kind and its parameters. INVALID_ARGUMENT where a word is
-// neither, a key is empty or given twice, or text is not UTF-8.
+// "weighted_share window=200ms", or with commas between them, -> a kind and its parameters.
+// INVALID_ARGUMENT where a word is neither, it or a key is empty, a key is given twice, or text is
+// not UTF-8.
 Status ParsePolicy(const std::vector<std::string>& words, std::string* kind,
                    admin::Parameters* parameters);
 // The failure, then a line for each fault that it does not tell itself.

@@ -139,6 +139,18 @@ TEST(ParsePolicy, WhatIsWrongIsNamed) {
               HasSubstr("'window' is given twice"));
   EXPECT_THAT(parse({"round_robin", "weighted_share"}).message(), HasSubstr("'weighted_share'"));
   EXPECT_EQ(parse({"a\xFF=1"}).code(), StatusCode::kInvalidArgument);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{""}, {"weighted_share", ""}, {"weighted_share,"}, {","}}) {
+    EXPECT_THAT(parse(words).message(), HasSubstr("an empty word is no policy: write KIND"));
+  }
+}
+
+TEST(ParsePolicy, CommasSeparateAsSpacesDo) {
+  std::string kind;
+  admin::Parameters parameters;
+  EXPECT_TRUE(ParsePolicy({"weighted_share,window=200ms", "slice=1ms"}, &kind, &parameters).ok());
+  EXPECT_EQ(kind, "weighted_share");
+  EXPECT_EQ(parameters, (admin::Parameters{{"slice", "1ms"}, {"window", "200ms"}}));
 }
 
 TEST(FailureWords, AFaultIsToldOnce) {
@@ -152,21 +164,33 @@ TEST(FailureWords, AFaultIsToldOnce) {
   EXPECT_THAT(FailureWords(status, {{"foo", "is no key", 0, 0}}), testing::Not(HasSubstr("\n")));
 }
 
-TEST(CommandLine, AnUnknownCommandIsNamed) {
-  const auto said = [](const std::string& words) {
-    FILE* const out = popen((GPUSCHEDCTL " " + words + " 2>&1").c_str(), "r");
-    std::string text;
-    char line[1'024];
-    while (out != nullptr && std::fgets(line, sizeof line, out) != nullptr) text += line;
-    const int status = out == nullptr ? -1 : pclose(out);
-    return text + "exit " + std::to_string(WEXITSTATUS(status));
+// What gpuschedctl prints, and its exit status.
+std::string Said(const std::string& words) {
+  FILE* const out = popen((GPUSCHEDCTL " " + words + " 2>&1").c_str(), "r");
+  std::string text;
+  char line[1'024];
+  while (out != nullptr && std::fgets(line, sizeof line, out) != nullptr) text += line;
+  const int status = out == nullptr ? -1 : pclose(out);
+  return text + "exit " + std::to_string(WEXITSTATUS(status));
+}
+
+TEST(CommandLine, WhatIsEmptyStandsForNothingElse) {
+  const auto refused = [](const char* why) {
+    return testing::AllOf(HasSubstr(why), testing::EndsWith("exit 2"));
   };
+  EXPECT_THAT(Said("policy set ''"), refused("an empty word is no policy: write KIND"));
+  EXPECT_THAT(Said("policy validate ''"), refused("an empty word is no policy: write KIND"));
+  EXPECT_THAT(Said("policy set round_robin --etag ''"), refused("policy get shows it"));
+  EXPECT_THAT(Said("kill ''"), refused("gpuschedctl sessions shows ids and names"));
+}
+
+TEST(CommandLine, AnUnknownCommandIsNamed) {
   const auto ends_wrong = testing::EndsWith("exit 2");
-  EXPECT_THAT(said("bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
-  EXPECT_THAT(said("policy bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
-  EXPECT_THAT(said("policy"), testing::AllOf(HasSubstr("subcommand is required"), ends_wrong));
-  EXPECT_THAT(said("kill $(printf 'a\\377')"), testing::AllOf(HasSubstr("not UTF-8"), ends_wrong));
-  EXPECT_THAT(said("--help"), testing::EndsWith("exit 0"));
+  EXPECT_THAT(Said("bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
+  EXPECT_THAT(Said("policy bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));
+  EXPECT_THAT(Said("policy"), testing::AllOf(HasSubstr("subcommand is required"), ends_wrong));
+  EXPECT_THAT(Said("kill $(printf 'a\\377')"), testing::AllOf(HasSubstr("not UTF-8"), ends_wrong));
+  EXPECT_THAT(Said("--help"), testing::EndsWith("exit 0"));
 }
 
 TEST(Json, EscapesAndKeepsNumbersExact) {
