@@ -1,9 +1,11 @@
 // Shares on a GPU, through the daemon: two endless sessions of weights 70 and 30, second by second.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -102,13 +104,21 @@ int Main(const std::string& daemon_binary, const std::string& ptx, std::uint32_t
 }  // namespace gpusched::gpu
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: gpusched-gpu-shares GPUSCHEDD KERNELS.PTX [ROUNDS] [SECONDS]\n");
+  const auto whole = [&](int place, int otherwise, int most) -> int {
+    if (argc <= place) return otherwise;
+    int value = 0;
+    const char* const end = argv[place] + std::strlen(argv[place]);
+    const auto [after, error] = std::from_chars(argv[place], end, value);
+    return error == std::errc() && after == end && value >= 1 && value <= most ? value : 0;
+  };
+  const int rounds = whole(3, 200'000, 1'000'000'000), seconds = whole(4, 10, 3'600);
+  if (argc < 3 || argc > 5 || rounds == 0 || seconds == 0) {
+    std::fprintf(stderr,
+                 "usage: gpusched-gpu-shares GPUSCHEDD KERNELS.PTX [ROUNDS [SECONDS]]: whole "
+                 "numbers, ROUNDS at least 1, at most 1000000000, SECONDS at most 3600\n");
     return 2;
   }
   std::ifstream file(argv[2], std::ios::binary);
   const std::string ptx(std::istreambuf_iterator<char>(file), {});
-  const auto rounds =
-      static_cast<std::uint32_t>(argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 200'000);
-  return gpusched::gpu::Main(argv[1], ptx, rounds, argc > 4 ? std::atoi(argv[4]) : 10);
+  return gpusched::gpu::Main(argv[1], ptx, static_cast<std::uint32_t>(rounds), seconds);
 }

@@ -17,6 +17,10 @@ namespace gpusched::ctl {
 namespace {
 
 constexpr int kUsage = 2;
+// The daemon's bounds of a period and of a change that expires; what is longer is a typing error.
+constexpr char kShortestPeriod[] = "50ms", kLongestPeriod[] = "1h";
+constexpr char kShortestFor[] = "1ms", kLongestFor[] = "720h";
+constexpr std::uint64_t kMostCount = 1'000'000'000'000;
 
 struct Options {
   std::string endpoint;
@@ -33,12 +37,18 @@ struct Options {
 
 using Command = std::function<int(Terminal&)>;
 
-// Refuses what units.h does not read.
-const CLI::Validator kDuration(
-    [](std::string& text) {
-      return ParseDuration(text) ? "" : "'" + text + "' is no time: write 500ms, 1.5s, 10m or 2h";
-    },
-    "TIME");
+CLI::Validator TimeBetween(const std::string& least, const std::string& most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        const auto time = ParseDuration(text);
+        if (time && *time >= *ParseDuration(least) && *time <= *ParseDuration(most)) {
+          return std::string();
+        }
+        return "'" + text + "' is no time from " + least + " to " + most +
+               ": write 500ms, 1.5s, 10m or 2h";
+      },
+      "TIME");
+}
 
 // An unset variable of a script's must not stand for something else: any session, any etag.
 CLI::Validator NotEmpty(const std::string& otherwise) {
@@ -81,14 +91,7 @@ void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
                   "KIND key=value..., or KIND,key=value,...; without KIND, the one in force")
       ->required();
   set->add_option("--for", options.for_time, "Only for so long; then what was before comes back")
-      ->check(kDuration)
-      ->check(CLI::Validator(
-          [](std::string& text) {
-            return *ParseDuration(text) > admin::Duration(0)
-                       ? ""
-                       : "for no time: leave it out to keep it";
-          },
-          ""));
+      ->check(TimeBetween(kShortestFor, kLongestFor));
   set->add_option("--etag", options.update.etag,
                   "Only if this is still in force (policy get shows it)")
       ->check(NotEmpty("policy get shows it; without --etag, whatever is in force is replaced"));
@@ -98,7 +101,8 @@ void AddPolicyCommands(CLI::App& app, Options& options, Command& command) {
     command = [&](Terminal& terminal) { return PolicySet(terminal, options.update); };
   });
   CLI::App* rollback = policy->add_subcommand("rollback", "Puts an earlier one in force again");
-  rollback->add_option("generation", options.generation, "Which (policy history); the one before");
+  rollback->add_option("generation", options.generation, "Which (policy history); the one before")
+      ->check(CLI::Range(std::uint64_t{1}, kMostCount));
   rollback->callback([&] {
     command = [&](Terminal& terminal) { return PolicyRollBack(terminal, options.generation); };
   });
@@ -135,7 +139,7 @@ void AddCommands(CLI::App& app, Options& options, Command& command) {
   CLI::App* top = app.add_subcommand(
       "top", "Declared share, asked and got over the last period, why they differ, lateness");
   top->add_option("--period", options.period, "How often, and over how long")
-      ->check(kDuration)
+      ->check(TimeBetween(kShortestPeriod, kLongestPeriod))
       ->capture_default_str();
   top->add_flag("--once", options.once, "One period, then end");
   top->callback([&] {
@@ -152,7 +156,8 @@ void AddCommands(CLI::App& app, Options& options, Command& command) {
     command = Reload;
   });
   CLI::App* slices = app.add_subcommand("slices", "Follows the ledger: a line for every slice");
-  slices->add_option("--count", options.count, "End after so many");
+  slices->add_option("--count", options.count, "End after so many")
+      ->check(CLI::Range(std::uint64_t{1}, kMostCount));
   slices->callback(
       [&] { command = [&](Terminal& terminal) { return Slices(terminal, options.count); }; });
 }

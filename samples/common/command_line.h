@@ -31,19 +31,23 @@ class CommandLine {
 
   void Add(const std::string& name, const std::string& meaning, bool& flag);
   void Add(const std::string& name, const std::string& meaning, std::string& text);
-  void Add(const std::string& name, const std::string& meaning, double& number);
+  // Above 0, at most `most`.
+  void Add(const std::string& name, const std::string& meaning, double& number, double most);
+  // Above 0, at most an hour.
   void Add(const std::string& name, const std::string& meaning, gpusched::Duration& duration);
-  // `take` says whether the text is a value of this option.
-  void Add(const std::string& name, const std::string& meaning,
+  // `take` says whether the text is a value of this option; `values`, in words, which are.
+  void Add(const std::string& name, const std::string& meaning, const std::string& values,
            std::function<bool(const std::string&)> take);
 
   // The exit status where the program is to end at once: after --help, or after saying what is
   // wrong.
   std::optional<int> Parse(int argc, char** argv);
+  // Says what is wrong with the options together; the exit status.
+  int Wrong(const std::string& fault) const;
 
  private:
   struct Option {
-    std::string name, meaning;
+    std::string name, meaning, values;
     bool* flag = nullptr;
     std::function<bool(const std::string&)> take;
   };
@@ -51,7 +55,6 @@ class CommandLine {
   std::string Usage() const;
 
   std::string program_, summary_;
-  CommonOptions& common_;
   std::vector<Option> options_;
 };
 

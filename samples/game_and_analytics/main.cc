@@ -144,8 +144,7 @@ int Main(int argc, char** argv) {
   command_line.Add("--launch", "longest launch, about (1ms)", options.launch);
   if (const auto status = command_line.Parse(argc, argv)) return *status;
   if (options.only_frames && options.only_analytics) {
-    std::fprintf(stderr, "game_and_analytics: nothing is left with both --only options\n");
-    return 2;
+    return command_line.Wrong("nothing is left with both --only options");
   }
   const gpusched::Result<bool> right = Run(options);
   if (right.ok()) return *right ? 0 : 1;

@@ -3,9 +3,12 @@
 
 #include <gpusched/units.h>
 
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 namespace load {
@@ -14,32 +17,51 @@ namespace {
 using gpusched::Result;
 using gpusched::Status;
 
-// Each takes the option's value and says whether it is one.
-using Setter = std::function<bool(const std::string&)>;
+struct Option {
+  std::string values;  // in words
+  // Says whether the text is one.
+  std::function<bool(const std::string&)> take;
+};
+
+// More is a typing error.
+constexpr gpusched::Duration kMostTime = std::chrono::hours(1);
+constexpr double kMostSeconds = 86'400;
+
+enum class Least { kIncluded, kExcluded };
 
 template <typename Number>
-Setter Into(Number& number) {
-  return [&number](const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    number = static_cast<Number>(value);
-    return !text.empty() && *end == '\0' && static_cast<double>(number) == value;
-  };
+Option Into(Number& number, Number least, Number most, Least itself = Least::kIncluded) {
+  const bool included = itself == Least::kIncluded;
+  char values[96];
+  std::snprintf(values, sizeof values, "a %s %s %.15g, at most %.15g",
+                std::is_integral_v<Number> ? "whole number," : "number,",
+                included ? "at least" : "above", static_cast<double>(least),
+                static_cast<double>(most));
+  return {values, [&number, least, most, included](const std::string& text) {
+            Number value{};
+            const char* const end = text.data() + text.size();
+            const auto [after, error] = std::from_chars(text.data(), end, value);
+            if (error != std::errc() || after != end) return false;
+            number = value;
+            return (included ? value >= least : value > least) && value <= most;
+          }};
 }
 
-Setter Into(std::string& to) {
-  return [&to](const std::string& text) {
-    to = text;
-    return true;
-  };
+Option Into(std::string& to) {
+  return {"a text", [&to](const std::string& text) {
+            to = text;
+            return true;
+          }};
 }
 
-Setter Into(gpusched::Duration& duration) {
-  return [&duration](const std::string& text) {
-    const auto parsed = gpusched::ParseDuration(text);
-    if (parsed) duration = *parsed;
-    return parsed.has_value();
-  };
+// From `least` to an hour.
+Option Into(gpusched::Duration& duration, gpusched::Duration least) {
+  return {"a time, at least " + gpusched::FormatDuration(least) + ", at most 1h",
+          [&duration, least](const std::string& text) {
+            const auto parsed = gpusched::ParseDuration(text);
+            if (parsed) duration = *parsed;
+            return parsed && *parsed >= least && *parsed <= kMostTime;
+          }};
 }
 
 }  // namespace
@@ -68,21 +90,21 @@ Result<Arguments> Parse(int argc, char** argv) {
   double seconds = 10;
   const std::map<std::string, bool*> flags = {{"--strict", &share.strict},
                                               {"--uncuttable", &arguments.uncuttable}};
-  const std::map<std::string, Setter> options = {
+  const std::map<std::string, Option> options = {
       {"--endpoint", Into(arguments.endpoint)},
       {"--device", Into(arguments.session.device)},
       {"--name", Into(arguments.session.name)},
-      {"--weight", Into(share.weight)},
-      {"--min", Into(share.min)},
-      {"--max", Into(share.max)},
-      {"--priority", Into(share.priority)},
-      {"--target", Into(share.latency_target)},
-      {"--kernel-time", Into(arguments.kernel_time)},
-      {"--blocks", Into(arguments.blocks)},
-      {"--rate", Into(arguments.rate)},
-      {"--outstanding", Into(arguments.outstanding)},
-      {"--seconds", Into(seconds)},
-      {"--seed", Into(arguments.seed)},
+      {"--weight", Into(share.weight, 1, 10'000)},
+      {"--min", Into(share.min, 0.0, 1.0)},
+      {"--max", Into(share.max, 0.0, 1.0, Least::kExcluded)},
+      {"--priority", Into(share.priority, -128, 127)},
+      {"--target", Into(share.latency_target, gpusched::Duration::zero())},
+      {"--kernel-time", Into(arguments.kernel_time, std::chrono::microseconds(1))},
+      {"--blocks", Into(arguments.blocks, 1u, 1'000'000u)},
+      {"--rate", Into(arguments.rate, 0.0, 1e6, Least::kExcluded)},
+      {"--outstanding", Into(arguments.outstanding, 1u, 1'000'000u)},
+      {"--seconds", Into(seconds, 0.0, kMostSeconds, Least::kExcluded)},
+      {"--seed", Into(arguments.seed, std::uint64_t{0}, std::uint64_t{UINT32_MAX})},
   };
   const auto wrong = [](const std::string& why) {
     return Status(gpusched::StatusCode::kInvalidArgument, "USAGE", why);
@@ -95,13 +117,15 @@ Result<Arguments> Parse(int argc, char** argv) {
     }
     const auto option = options.find(name);
     if (option == options.end()) return wrong("'" + name + "' is no option");
-    if (++i == argc) return wrong(name + " wants a value");
-    if (!option->second(argv[i])) return wrong("'" + std::string(argv[i]) + "' is no " + name);
+    const std::string& values = option->second.values;
+    if (++i == argc) return wrong(name + " wants a value: " + values);
+    if (!option->second.take(argv[i])) {
+      return wrong("'" + std::string(argv[i]) + "' is no value of " + name + ": " + values);
+    }
   }
-  if (arguments.blocks == 0) return wrong("--blocks is at least 1");
-  if (arguments.outstanding == 0) return wrong("--outstanding is at least 1");
-  if (!(arguments.rate >= 0)) return wrong("--rate is not negative");
-  if (!(seconds > 0 && seconds < 1e6)) return wrong("--seconds lies between 0 and a million");
+  if (arguments.kernel_time.count() < arguments.blocks) {
+    return wrong("--kernel-time is less than a nanosecond for each of the --blocks");
+  }
   arguments.length = gpusched::Duration(static_cast<std::int64_t>(seconds * 1e9));
   return arguments;
 }

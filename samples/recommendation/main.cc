@@ -32,6 +32,8 @@ constexpr std::uint32_t kCatalogueSeed = 1, kLayersSeed = 2, kArrivalSeed = 3;
 // Checking one takes about as long on the CPU as answering it did: some, and after the run.
 constexpr std::size_t kChecked = 20;
 constexpr std::size_t kOutstandingSteps = 2;
+// A request is kept to its end, with what it found.
+constexpr double kMostRate = 10'000, kMostRequests = 1e6;
 
 gpusched::Status Serve(const Options& options, samples::ServiceReport& report,
                        gpusched::DeviceInfo& device) {
@@ -100,13 +102,16 @@ int Main(int argc, char** argv) {
       "recommendation", "answers requests for a user's best items, or updates the model",
       options.common);
   command_line.Add("--update", "take gradient steps instead of answering requests", options.update);
-  command_line.Add("--rate", "requests a second, at random instants (75)", options.rate);
+  command_line.Add("--rate", "requests a second, at random instants (75)", options.rate, kMostRate);
   command_line.Add("--target", "latency target of a request (100ms)", options.target);
   command_line.Add("--alone", "device time of a request, alone (8ms)", options.alone);
   command_line.Add("--step", "device time of a step of the update, alone (50ms)",
                    options.step_alone);
   command_line.Add("--launch", "longest launch, about (1ms)", options.launch);
   if (const auto status = command_line.Parse(argc, argv)) return *status;
+  if (!options.update && options.rate * options.common.seconds > kMostRequests) {
+    return command_line.Wrong("--rate times --seconds is more than a million requests");
+  }
   samples::ServiceReport report;
   gpusched::DeviceInfo device;
   const gpusched::Status status =

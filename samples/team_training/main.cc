@@ -127,6 +127,7 @@ int Main(int argc, char** argv) {
                                     options.common);
   command_line.Add(
       "--team", "NAME=WEIGHT:MEMORY,... (paper=70:48MiB,thesis=20:8MiB,course=10:4MiB)",
+      "NAME=WEIGHT:MEMORY, several with commas; a weight lies between 1 and 10000",
       [&options](const std::string& text) { return ParseMembers(text, options.members); });
   command_line.Add("--step", "device time of a step, alone (20ms)", options.step_alone);
   command_line.Add("--launch", "longest launch, about (1ms)", options.launch);

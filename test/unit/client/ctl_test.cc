@@ -184,6 +184,20 @@ TEST(CommandLine, WhatIsEmptyStandsForNothingElse) {
   EXPECT_THAT(Said("kill ''"), refused("gpuschedctl sessions shows ids and names"));
 }
 
+TEST(CommandLine, ANumberOutOfItsRangeIsRefusedWithTheRange) {
+  for (const char* words : {"slices --count -1", "slices --count inf", "slices --count 1e30",
+                            "policy rollback -1", "policy rollback nan"}) {
+    EXPECT_THAT(Said(words), testing::AllOf(HasSubstr("not in range 1 to 1000000000000"),
+                                            testing::EndsWith("exit 2")));
+  }
+  for (const char* words :
+       {"top --period 0", "top --period inf", "top --period 1000000h", "top --period -1s",
+        "policy set round_robin --for inf", "policy set round_robin --for 1000000h"}) {
+    EXPECT_THAT(Said(words),
+                testing::AllOf(HasSubstr("is no time from"), testing::EndsWith("exit 2")));
+  }
+}
+
 TEST(CommandLine, AnUnknownCommandIsNamed) {
   const auto ends_wrong = testing::EndsWith("exit 2");
   EXPECT_THAT(Said("bogus"), testing::AllOf(HasSubstr("'bogus' is no command"), ends_wrong));

@@ -91,6 +91,36 @@ TEST(Load, NoMoreIsOutstandingThanTheSessionMayHave) {
   EXPECT_THAT(ended.text, HasSubstr(", 0 refused, 0 failed"));
 }
 
+TEST(Load, ANumberOutOfItsRangeIsAWrongOption) {
+  for (const char* arguments :
+       {"--rate inf",     "--rate nan",    "--rate -1",         "--rate 0",
+        "--rate 1e300",   "--seconds inf", "--seconds -1",      "--seconds 1e18",
+        "--weight 0",     "--weight 1e9",  "--min nan",         "--max 0",
+        "--priority 1e6", "--target -1ms", "--target 1000000h", "--kernel-time 0",
+        "--blocks -1",    "--blocks inf",  "--outstanding nan", "--outstanding 99999999999",
+        "--seed -1"}) {
+    const Ended ended = RunIt(std::string(LOAD " --endpoint unix:/nonexistent ") + arguments);
+    EXPECT_EQ(ended.status, 2) << arguments << ": " << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr("at most")) << arguments;
+  }
+}
+
+TEST(Samples, ANumberOutOfItsRangeIsAWrongOption) {
+  for (const char* command :
+       {RECOMMENDATION " --rate inf", RECOMMENDATION " --rate nan", RECOMMENDATION " --rate -1",
+        RECOMMENDATION " --rate 1e300", RECOMMENDATION " --seconds inf",
+        RECOMMENDATION " --seconds 1e9", RECOMMENDATION " --seconds 0",
+        RECOMMENDATION " --target 0", RECOMMENDATION " --alone 1000000h",
+        RECOMMENDATION " --launch -1ms"}) {
+    const Ended ended = RunIt(command);
+    EXPECT_EQ(ended.status, 2) << command << ": " << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr("above 0, at most")) << command;
+  }
+  const Ended both = RunIt(RECOMMENDATION " --rate 10000 --seconds 86400");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.text, HasSubstr("more than a million requests"));
+}
+
 TEST(HelloJob, HelpIsNoEndpoint) {
   const Ended help = RunIt(HELLO_JOB " --help");
   EXPECT_EQ(help.status, 0);
