@@ -11,6 +11,7 @@
 #include "config.h"
 #include "daemon.h"
 #include "executor/clock.h"
+#include "gpusched/reasons.h"
 #include "rpc/version.h"
 #include "telemetry/log.h"
 
@@ -20,6 +21,8 @@ namespace {
 // How long what runs on a device may take after everything was told to stop.
 constexpr Duration kCloseTime = std::chrono::seconds(2);
 constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 20'000'000};
+// Of an option or a configuration that is wrong wherever it is started.
+constexpr int kUsage = 2;
 
 // A session takes a descriptor or two; the default of 1,024 would be the limit of sessions.
 void RaiseDescriptorLimit() {
@@ -75,6 +78,12 @@ int Serve(std::unique_ptr<Daemon> daemon, const sigset_t& signals) {
   return EXIT_SUCCESS;
 }
 
+int ExitStatus(const Status& status) {
+  const bool wrong =
+      status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kNotFound;
+  return wrong && status.reason() == reason::kBadConfiguration ? kUsage : EXIT_FAILURE;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("gpuschedd lets services share a GPU by measured time.");
   Daemon::Options options;
@@ -82,7 +91,8 @@ int Main(int argc, char** argv) {
   bool keys = false;
   app.add_option("--config", options.config_path, "configuration file (YAML); flags override it");
   app.add_option("--device", flags.device, "auto, cuda, opencl or virtual");
-  app.add_option("--devices", flags.devices, "how many devices to open, 1 to 8");
+  app.add_option("--devices", flags.devices, "how many devices to open, 1 to 8")
+      ->check(CLI::Range(1, 8));
   app.add_option("--costs", flags.costs, "cost file of the virtual device");
   app.add_option("--endpoint", flags.endpoints, "where services connect; may be repeated");
   app.add_option("--admin", flags.admin, "where operators connect, unix:/path");
@@ -91,11 +101,13 @@ int Main(int argc, char** argv) {
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error");
   app.add_flag("--help-config", keys, "the table of configuration keys");
   app.set_version_flag("--version", "gpuschedd " + std::string(rpc::kVersion));
+  app.footer(
+      "Exit status: 0 when it was told to stop and stopped; 1 if it could not start or stop in "
+      "order;\n2 for a wrong option or configuration.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? EXIT_SUCCESS : kUsage;
   }
   if (keys) {
     std::printf("%s", KeyTable().c_str());
@@ -106,7 +118,7 @@ int Main(int argc, char** argv) {
   Result<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
   if (!daemon.ok()) {
     std::fprintf(stderr, "gpuschedd: %s\n", daemon.status().ToString().c_str());
-    return EXIT_FAILURE;
+    return ExitStatus(daemon.status());
   }
   return Serve(*std::move(daemon), signals);
 }

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
              "CUDA device on a stand-in for its runtime, in small sizes")
           ->check(CLI::IsMember({"opencl", "virtual", "cuda-sim"}))
           ->capture_default_str();
+  app.footer("Exit status: 0; 1 if something failed; 2 for a wrong command line.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

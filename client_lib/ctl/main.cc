@@ -173,6 +173,8 @@ int Main(int argc, char** argv) {
   Command command;
   CLI::App app("Watches and steers gpuschedd.", "gpuschedctl");
   AddCommands(app, options, command);
+  app.footer(
+      "Exit status: 0; 1 if the daemon refused it or was not there; 2 for a wrong command line.");
   for (int i = 1; i < argc; ++i) {
     // What the wire cannot carry would end as a lost connection.
     if (!FirstNotUtf8(argv[i])) continue;

@@ -56,6 +56,21 @@ TEST_F(Life, ALivingDaemonsSocketIsNotTaken) {
   EXPECT_TRUE(client_->OpenSession().ok());
 }
 
+TEST_F(Life, AWrongOptionOrConfigurationIsNotAFailureToRun) {
+  const std::string folder = Folder();
+  const auto ends_with_2 = testing::EndsWith("(exit 2)");
+  EXPECT_THAT(Refusal("--no-such-option"), ends_with_2);
+  EXPECT_THAT(Refusal(At(folder) + " --devices=9"), ends_with_2);
+  EXPECT_THAT(Refusal(At(folder) + " --policy=no_such_policy"), ends_with_2);
+  EXPECT_THAT(Refusal(At(folder) + " --preemption-bound=inf"), ends_with_2);
+  EXPECT_THAT(Refusal("--endpoint=nonsense --admin=unix:" + folder + "/admin.sock"), ends_with_2);
+  EXPECT_THAT(Refusal(At(folder) + " --config=" + folder + "/none.yaml"), ends_with_2);
+  std::ofstream(folder + "/bad.yaml") << "version: 1\nno_such_key: 1\n";
+  EXPECT_THAT(Refusal(At(folder) + " --config=" + folder + "/bad.yaml"), ends_with_2);
+  // What another machine could do.
+  EXPECT_THAT(Refusal(At(folder + "/bad.yaml")), testing::EndsWith("(exit 1)"));
+}
+
 TEST_F(Life, AStaleSocketIsTakenOver) {
   const std::string folder = Folder();
   Start({.folder = folder});
