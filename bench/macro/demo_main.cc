@@ -7,6 +7,7 @@
 #include "macro/cuda_demo.h"
 #include "macro/demo.h"
 #include "macro/real_demo.h"
+#include "macro/scratch_folder.h"
 #include "support/real_stage.h"
 
 namespace gpusched::bench {
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
     return 2;
   }
 
+  if (const auto ended = gpusched::bench::AwaitInScratchFolder()) return *ended;
   options.length = std::chrono::seconds(seconds);
   std::error_code ignored;
   options.program_folder =
