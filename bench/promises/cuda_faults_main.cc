@@ -1,11 +1,20 @@
 // Plays the stories of failing CUDA calls on the stand-in, and prints a figure a line.
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 
 #include "support/cuda_faults.h"
 
 int main(int argc, char** argv) {
-  const std::uint64_t most = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 200;
+  std::uint64_t most = 200;
+  const char* const given = argc > 1 ? argv[1] : "200";
+  const char* const end = given + std::strlen(given);
+  const auto [after, error] = std::from_chars(given, end, most);
+  if (argc > 2 || error != std::errc() || after != end || most < 1 || most > 100'000) {
+    std::fprintf(stderr, "usage: gpusched-cuda-faults [CALLS], from 1 to 100000 (200)\n");
+    return 2;
+  }
   const gpusched::test::FaultTally tally = gpusched::test::CheckCudaFaults(most);
   const struct {
     const char* name;

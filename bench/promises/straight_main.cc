@@ -285,4 +285,10 @@ int Main() {
 }  // namespace
 }  // namespace gpusched::bench
 
-int main() { return gpusched::bench::Main(); }
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fprintf(stderr, "usage: gpusched-straight, without arguments\n");
+    return 2;
+  }
+  return gpusched::bench::Main();
+}

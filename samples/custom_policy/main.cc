@@ -21,7 +21,11 @@ struct Client {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fprintf(stderr, "usage: custom_policy, without arguments\n");
+    return 2;
+  }
   std::vector<gpusched::FieldError> errors;
   const auto parameters = gpusched::Parameters::Parse(sample::kShortestJobFirst.parameters,
                                                       {{"patience", "20ms"}}, errors);

@@ -83,7 +83,8 @@ Status Run(bool& right) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) return std::fprintf(stderr, "usage: portable_kernel, without arguments\n"), 2;
   bool right = false;
   const Status status = Run(right);
   if (!status.ok()) std::fprintf(stderr, "portable_kernel: %s\n", status.ToString().c_str());
