@@ -29,7 +29,7 @@ Status Unreachable(const std::string& endpoint) {
 }
 
 // The daemon's own error travels in the details; without it the failure is the connection's.
-Status Decode(const grpc::Status& status, FieldErrors* fields) {
+Status Decode(const grpc::Status& status, const std::string& endpoint, FieldErrors* fields) {
   if (status.ok()) return Status::Ok();
   v1::Error error;
   if (!status.error_details().empty() && error.ParseFromString(status.error_details()) &&
@@ -52,10 +52,14 @@ Status Decode(const grpc::Status& status, FieldErrors* fields) {
   }
   if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return Status(StatusCode::kDeadlineExceeded, reason::kWaitTimedOut,
-                  "the daemon did not answer in time");
+                  "the daemon at '" + endpoint + "' did not answer within " +
+                      std::to_string(kCallLimit.count()) + " s: is it stopped, or overloaded?");
   }
   return Status(StatusCode::kUnavailable, reason::kDaemonLost,
-                "the connection to the daemon was lost: " + status.error_message());
+                "the connection to the daemon at '" + endpoint +
+                    "' was lost: is gpuschedd running there? (--endpoint or GPUSCHED_ADMIN names "
+                    "another admin socket.) gRPC says: " +
+                    status.error_message());
 }
 
 Device Decode(const v1::Device& from) {
@@ -230,9 +234,13 @@ v1::SessionSelector Select(const std::string& session) {
 template <typename T, typename Message>
 class Stream : public Feed<T> {
  public:
-  Stream(std::shared_ptr<void> channel, std::unique_ptr<grpc::ClientContext> context,
+  Stream(std::shared_ptr<void> channel, std::string endpoint,
+         std::unique_ptr<grpc::ClientContext> context,
          std::unique_ptr<grpc::ClientReader<Message>> reader)
-      : channel_(std::move(channel)), context_(std::move(context)), reader_(std::move(reader)) {}
+      : channel_(std::move(channel)),
+        endpoint_(std::move(endpoint)),
+        context_(std::move(context)),
+        reader_(std::move(reader)) {}
   ~Stream() override {
     context_->TryCancel();
     if (end_.ok()) static_cast<void>(Drain());
@@ -260,14 +268,16 @@ class Stream : public Feed<T> {
   // Ends the call and tells why it ended.
   Status Drain() {
     while (reader_->Read(&message_)) continue;
-    end_ = Decode(reader_->Finish(), nullptr);
+    end_ = Decode(reader_->Finish(), endpoint_, nullptr);
     if (end_.ok()) {
-      end_ = Status(StatusCode::kUnavailable, reason::kDaemonLost, "the daemon ended the watch");
+      end_ = Status(StatusCode::kUnavailable, reason::kDaemonLost,
+                    "the daemon ended the watch: is it stopping? Watch again when it is back");
     }
     return end_;
   }
 
   std::shared_ptr<void> channel_;
+  const std::string endpoint_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<grpc::ClientReader<Message>> reader_;
   Message message_;
@@ -279,8 +289,8 @@ class Stream : public Feed<T> {
 
 class AdminClient::Channel {
  public:
-  explicit Channel(std::shared_ptr<grpc::Channel> channel)
-      : stub_(v1::Admin::NewStub(std::move(channel))) {}
+  Channel(std::shared_ptr<grpc::Channel> channel, std::string endpoint)
+      : stub_(v1::Admin::NewStub(std::move(channel))), endpoint_(std::move(endpoint)) {}
 
   template <typename Request, typename Response>
   using Method = grpc::Status (v1::Admin::Stub::*)(grpc::ClientContext*, const Request&, Response*);
@@ -290,13 +300,15 @@ class AdminClient::Channel {
               FieldErrors* fields = nullptr) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
-    return Decode((stub_.get()->*method)(&context, request, response), fields);
+    return Decode((stub_.get()->*method)(&context, request, response), endpoint_, fields);
   }
 
   v1::Admin::Stub& stub() { return *stub_; }
+  const std::string& endpoint() const { return endpoint_; }
 
  private:
   const std::unique_ptr<v1::Admin::Stub> stub_;
+  const std::string endpoint_;
 };
 
 AdminClient::AdminClient(std::shared_ptr<Channel> channel) : channel_(std::move(channel)) {}
@@ -320,7 +332,7 @@ Result<AdminClient> AdminClient::Connect(const std::string& given) {
   if (!channel->WaitForConnected(std::chrono::system_clock::now() + kConnectLimit)) {
     return Unreachable(endpoint);
   }
-  return AdminClient(std::make_shared<Channel>(channel));
+  return AdminClient(std::make_shared<Channel>(channel, endpoint));
 }
 
 Result<std::vector<Device>> AdminClient::Devices() {
@@ -438,8 +450,8 @@ Result<std::unique_ptr<Feed<Snapshot>>> AdminClient::Watch(Duration period) {
   request.set_period_ns(period.count());
   auto context = std::make_unique<grpc::ClientContext>();
   auto reader = channel_->stub().Watch(context.get(), request);
-  auto feed = std::make_unique<Stream<Snapshot, v1::Snapshot>>(channel_, std::move(context),
-                                                               std::move(reader));
+  auto feed = std::make_unique<Stream<Snapshot, v1::Snapshot>>(
+      channel_, channel_->endpoint(), std::move(context), std::move(reader));
   if (Status status = feed->ReadFirst(); !status.ok()) return status;
   return std::unique_ptr<Feed<Snapshot>>(std::move(feed));
 }
@@ -447,8 +459,8 @@ Result<std::unique_ptr<Feed<Snapshot>>> AdminClient::Watch(Duration period) {
 Result<std::unique_ptr<Feed<SliceBatch>>> AdminClient::WatchSlices() {
   auto context = std::make_unique<grpc::ClientContext>();
   auto reader = channel_->stub().WatchSlices(context.get(), v1::WatchSlicesRequest());
-  auto feed = std::make_unique<Stream<SliceBatch, v1::SliceBatch>>(channel_, std::move(context),
-                                                                   std::move(reader));
+  auto feed = std::make_unique<Stream<SliceBatch, v1::SliceBatch>>(
+      channel_, channel_->endpoint(), std::move(context), std::move(reader));
   if (Status status = feed->ReadFirst(); !status.ok()) return status;
   return std::unique_ptr<Feed<SliceBatch>>(std::move(feed));
 }

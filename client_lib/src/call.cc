@@ -59,7 +59,8 @@ Status Unreachable(const std::string& endpoint) {
 
 class Call::Rpc {
  public:
-  Rpc(const std::shared_ptr<grpc::Channel>& channel) : stub_(v1::Sessions::NewStub(channel)) {
+  Rpc(const std::shared_ptr<grpc::Channel>& channel, std::string endpoint)
+      : endpoint_(std::move(endpoint)), stub_(v1::Sessions::NewStub(channel)) {
     // The headers leave with the first frame.
     context_.set_initial_metadata_corked(true);
     stream_ = stub_->PrepareAsyncAttach(&context_, &queue_);
@@ -73,6 +74,7 @@ class Call::Rpc {
     while (queue_.Next(&tag, &ok)) continue;
   }
 
+  const std::string endpoint_;
   grpc::CompletionQueue queue_;
   grpc::ClientContext context_;
   std::unique_ptr<v1::Sessions::Stub> stub_;
@@ -115,12 +117,16 @@ Status Call::outcome() const {
       return Status(StatusCode::kCancelled, reason::kSessionClosed, "the session was closed");
     default:
       return Status(StatusCode::kUnavailable, reason::kDaemonLost,
-                    "the connection to the daemon was lost (" + status.error_message() +
-                        "): connect again and open a new session");
+                    "the connection to the daemon at '" + rpc_->endpoint_ +
+                        "' was lost: is gpuschedd running there? (GPUSCHED_ENDPOINT or "
+                        "ConnectOptions::endpoint names another place.) Connect again and open a "
+                        "new session. gRPC says: " +
+                        status.error_message());
   }
 }
 
 struct Channel::Grpc {
+  std::string endpoint;
   std::shared_ptr<grpc::Channel> channel;
 };
 
@@ -131,6 +137,7 @@ Result<std::shared_ptr<Channel>> Channel::Connect(const std::string& endpoint,
                                                   std::chrono::nanoseconds retry_for) {
   auto made = std::make_shared<Channel>();
   made->grpc_ = std::make_unique<Grpc>();
+  made->grpc_->endpoint = endpoint;
   made->grpc_->channel = MakeChannel(endpoint);
   grpc::Channel& channel = *made->grpc_->channel;
   const bool once = retry_for <= std::chrono::nanoseconds::zero();
@@ -148,7 +155,7 @@ Result<std::shared_ptr<Channel>> Channel::Connect(const std::string& endpoint,
 }
 
 std::unique_ptr<Call> Channel::Attach() {
-  return std::make_unique<Call>(std::make_unique<Call::Rpc>(grpc_->channel));
+  return std::make_unique<Call>(std::make_unique<Call::Rpc>(grpc_->channel, grpc_->endpoint));
 }
 
 }  // namespace gpusched::internal

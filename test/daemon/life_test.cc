@@ -185,6 +185,11 @@ TEST_F(Life, AClientFindsTheDaemonThatCameBack) {
   Submission lost = Take(session.Submit(Job().Launch(module.kernel("long"), {60'000}, {1})));
   daemon_->Kill(SIGKILL);
   EXPECT_THAT(lost.Wait(kSoon).status(), Refused("DAEMON_LOST"));
+  const std::string admin_said = admin_->GetPolicy().status().ToString();
+  EXPECT_THAT(admin_said,
+              testing::StartsWith("UNAVAILABLE (DAEMON_LOST): the connection to the daemon at '" +
+                                  daemon_->admin_endpoint() + "' was lost: is gpuschedd running"));
+  EXPECT_THAT(admin_said, testing::HasSubstr("GPUSCHED_ADMIN"));
   Start({.folder = folder});
   EXPECT_TRUE(client_->OpenSession().ok());
 }

@@ -736,6 +736,8 @@ TEST(End, LostDaemonIsAnErrorForEverybody) {
     const auto report = a->Wait();
     EXPECT_EQ(report.status().code(), StatusCode::kUnavailable);
     EXPECT_EQ(report.status().reason(), reason::kDaemonLost);
+    EXPECT_THAT(report.status().message(), HasSubstr("daemon at '" + f.daemon.endpoint() + "'"));
+    EXPECT_THAT(report.status().message(), HasSubstr("GPUSCHED_ENDPOINT"));
   });
   f.daemon.Vanish();
   waits.join();
