@@ -242,8 +242,8 @@ TEST_F(Operators, AnOperatorsPolicyStaysUntilTheFileChanges) {
 }
 
 TEST_F(Operators, ASwappedLinkIsAChange) {
-  const auto folder = StartDaemon()->folder();  // only for a name that is free again
-  mkdir(folder.c_str(), 0700);
+  const auto other = StartDaemon();  // only for its folder, which goes with it
+  const std::string folder = other->folder();
   for (const char* version : {"/one", "/two"}) mkdir((folder + version).c_str(), 0700);
   std::ofstream(folder + "/one/gpuschedd.yaml") << kBase << "policy: {kind: round_robin}\n";
   std::ofstream(folder + "/two/gpuschedd.yaml") << kBase << "policy: {kind: weighted_share}\n";
