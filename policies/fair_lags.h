@@ -59,6 +59,8 @@ class FairLags {
     if (uncounted != Duration(0)) account.zero_lag += FluidSpan(account, uncounted);
     return account;
   }
+  // A turn may be asked for that long, whatever it takes then.
+  void Requested(Duration request) { longest_ = std::max(longest_, request); }
   void Charged(Duration charged) { longest_ = std::max(longest_, std::min(charged, kLongest)); }
 
   // The clocks of a decision with the par of what counts; valid until the next one. `requeue` is

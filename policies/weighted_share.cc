@@ -10,6 +10,9 @@ namespace {
 // A slice is at most 1.5 % of the window, so that 2 L / T stays at 3 points over it.
 constexpr Duration LongestFor(Duration window) { return window * 15 / 1'000; }
 
+// Of a command that is expected to take longer, for whatever reason, no more counts.
+constexpr Duration kLongestRequest = std::chrono::seconds(1);
+
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::OfDuration("slice", std::chrono::microseconds(50),
                               std::chrono::milliseconds(500), std::chrono::milliseconds(1),
@@ -89,10 +92,13 @@ void WeightedShare::Charged(const SessionView& view, Duration charged) {
   if (order_.Contains(view.id)) Queue(view);
 }
 
-// Eligible once it is owed time, due when the fluid reference will have given it one slice more.
+// Eligible once it is owed time, due when the fluid reference will have given it one slice more, or
+// one command where that takes longer: many light sessions with long ones would all be due at once.
 void WeightedShare::Queue(const SessionView& view) {
   const Account& account = accounts_[view.id.slot] = lags_.Counted(view);
-  order_.Set(view, account.zero_lag, account.zero_lag + FluidSpan(account, length_));
+  const Duration request = std::clamp(view.next_command, length_, kLongestRequest);
+  lags_.Requested(request);
+  order_.Set(view, account.zero_lag, account.zero_lag + FluidSpan(account, request));
 }
 
 }  // namespace gpusched

@@ -3,10 +3,12 @@
 // Earliest eligible virtual deadline first: I. Stoica and H. Abdel-Wahab, "Earliest Eligible
 // Virtual Deadline First", Old Dominion University TR-95-22, 1995. A session is eligible when it
 // has had no more than its rate gives it (zero_lag <= par), and its virtual deadline is when the
-// fluid reference will have given it one slice from there. Rates are the core's: weights
-// water-filled between `min` and `max`. A session that closes spreads its lag over the rest; one
-// that only has no work keeps it. A slice that has had its session's due ends early when somebody
-// comes who is owed time, or who sends one small request after the other would get ever less.
+// fluid reference will have given it one slice from there, or its next command where that is
+// longer: due a slice after each, many light sessions with long commands would all come before a
+// heavy one. Rates are the core's: weights water-filled between `min` and `max`. A session that
+// closes spreads its lag over the rest; one that only has no work keeps it. A slice that has had
+// its session's due ends early when somebody comes who is owed time, or who sends one small request
+// after the other would get ever less.
 //
 // Promise: over any window T in which a session has work, what it got differs from what it asked by
 // at most 2 L / T of the device (FurthestOff), where L is the longest slice or uncuttable command:
@@ -19,6 +21,8 @@
 //   is away from par. Each move may first leave a session so much further away, and then takes it
 //   as far: M of such moves while a session has work add up to 2 M. With 2,000 changes a second of
 //   a session that asks for nearly all, that is much: nothing can be given back meanwhile.
+//   A command in one piece that nobody has measured yet is asked for like a slice, whatever it
+//   takes: each session's first one may come between, and they add up, too.
 // Weakness: shares, not latency: a request waits up to its virtual deadline, slice / rate, and more
 // if it needs more than one slice.
 #pragma once
@@ -41,9 +45,11 @@ class WeightedShare final : public Policy {
   static std::unique_ptr<Policy> Make(const Parameters&, std::vector<FieldError>& errors);
 
   // The most by which got differs from asked over any window, as device time. `moved`: by how much
-  // par moved in all for the session since it has had work, and how far it came from it.
-  static constexpr Duration FurthestOff(Duration longest, Duration moved = Duration(0)) {
-    return 2 * (longest + moved);
+  // par moved in all for the session since it has had work, and how far it came from it;
+  // `unmeasured`: what commands in one piece took in all that nobody had measured.
+  static constexpr Duration FurthestOff(Duration longest, Duration moved = Duration(0),
+                                        Duration unmeasured = Duration(0)) {
+    return 2 * (longest + moved) + unmeasured;
   }
 
   ShareRule share_rule() const override { return ShareRule::kWeighted; }

@@ -17,24 +17,47 @@ class Cap {
     burst_ = burst;
     tokens_ = std::min(tokens_, burst_);
   }
+  // Of what there is more than that much is lost.
+  void LimitTo(Duration burst) {
+    burst_ = burst;
+    tokens_ = std::min(tokens_, burst);
+  }
+  // What there is stays, and nothing is added beyond that much.
   void SetBurst(Duration burst) { burst_ = burst; }
   bool limited() const { return rate_ < kWholeDevice; }
 
-  // Negative: given back.
-  void Take(Duration spent) { tokens_ -= spent; }
+  void Take(Duration spent) {
+    tokens_ -= spent;
+    spilled_ = Duration::zero();
+  }
+  // `busy` was spent, beyond what was taken for it before; negative: given back. Had it been taken
+  // as it was spent, what came in meanwhile would not have spilled: a command of unknown length
+  // would empty the bucket although it was shorter than the pause before it.
+  void TakeLate(Duration beyond, Duration busy) {
+    const Duration room = burst_ - (tokens_ - beyond);
+    const Duration back = std::min({spilled_, beyond, ComesIn(busy), room});
+    Take(beyond - std::max(back, Duration::zero()));
+  }
+  // Somebody else was busy for so long: what spilled meanwhile had no chance to be spent.
+  void WaitedFor(Duration busy) {
+    const Duration came = ComesIn(busy);
+    const Duration room = std::max(burst_ + came - tokens_, Duration::zero());
+    tokens_ += std::min({spilled_, came, room});
+    spilled_ = Duration::zero();
+  }
   // Without a limit it fills with time itself: what is in flight when one is set has been taken.
   void Fill(Time now) {
     if (now <= filled_) return;
-    if (!limited()) {
-      tokens_ = std::min(tokens_ + std::min(now - filled_, burst_ - tokens_), burst_);
-      filled_ = now;
-      return;
-    }
-    const Wide parts = Wide{(now - filled_).count()} * rate_ + remainder_;
+    Duration came = now - filled_;
     filled_ = now;
-    remainder_ = static_cast<std::int64_t>(parts % kWholeDevice);
-    const Wide tokens = Wide{tokens_.count()} + parts / kWholeDevice;
-    tokens_ = Duration(static_cast<std::int64_t>(std::min<Wide>(tokens, burst_.count())));
+    if (limited()) {
+      const Wide parts = Wide{came.count()} * rate_ + remainder_;
+      remainder_ = static_cast<std::int64_t>(parts % kWholeDevice);
+      came = Duration(static_cast<std::int64_t>(parts / kWholeDevice));
+    }
+    const Duration kept = std::min(came, std::max(burst_ - tokens_, Duration::zero()));
+    tokens_ += kept;
+    spilled_ = std::min(spilled_ + (came - kept), kMostSpilled);
   }
 
   bool Empty() const { return limited() && tokens_ <= Duration::zero(); }
@@ -48,9 +71,18 @@ class Cap {
   }
 
  private:
+  // Longer than any command may take before the device counts as stuck.
+  static constexpr Duration kMostSpilled = std::chrono::hours(1);
+
+  Duration ComesIn(Duration busy) const {
+    if (!limited()) return busy;
+    return Duration(static_cast<std::int64_t>(Wide{busy.count()} * rate_ / kWholeDevice));
+  }
+
   Rate rate_ = kWholeDevice;
   Duration burst_{0};
   Duration tokens_{0};
+  Duration spilled_{0};  // that found no room, since the latest Take
   std::int64_t remainder_ =
       0;  // parts per billion of a nanosecond, so that nothing is lost to rounding
   Time filled_{};
@@ -68,6 +100,14 @@ class GroupCap {
   void Take(Time now, Duration spent) {
     cap_.Fill(now);
     cap_.Take(spent);
+  }
+  void TakeLate(Time now, Duration beyond, Duration busy) {
+    cap_.Fill(now);
+    cap_.TakeLate(beyond, busy);
+  }
+  void WaitedFor(Time now, Duration busy) {
+    cap_.Fill(now);
+    cap_.WaitedFor(busy);
   }
   // Without a limit it is not reached and cannot be: nothing to refresh.
   bool idle() const { return !limited() && !reached_; }

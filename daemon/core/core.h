@@ -81,7 +81,10 @@ class Scheduler::Core {
   Duration NextCommand(const Session&, const Job&) const;
   void TellMoved();  // sessions whose rate changed band
   void RefreshCap(Session&);
-  void TakeFromCaps(Session&, Duration);
+  void FillCap(Session&);
+  void TakeFromCaps(Session&, Duration expected);
+  void CorrectCaps(Session&, Duration expected, Duration busy);
+  Duration IdleBurst() const;
   void RefreshGroups();
   void RefreshAll();
 
@@ -172,7 +175,7 @@ class Scheduler::Core {
   std::uint32_t alone_in_flight_ = 0;
   std::uint64_t last_ticket_ = 0;
   Time device_end_{};               // end of the last command that finished
-  std::uint64_t device_slice_ = 0;  // serial of its slice
+  std::uint64_t device_slice_ = 0;  // serial of its slice; 0: none goes on
   Duration longest_command_{0};
   bool lost_ = false;
 

@@ -289,8 +289,9 @@ void Scheduler::Core::On(CommandFinished& fact) {
   --job->in_flight;
   --session.in_flight;
   switch (fact.outcome) {
-    case CommandFinished::Outcome::kDone: break;
+    case CommandFinished::Outcome::kDone: session.spared = false; break;
     case CommandFinished::Outcome::kStopped:
+      session.spared = fact.next == flight.first;
       if (!job->cancelled && job->error.ok()) Rewind(session, flight, fact.next);
       break;
     case CommandFinished::Outcome::kFailed:
@@ -357,7 +358,7 @@ void Scheduler::Core::Settle(Session& session, const Flight& flight, const Comma
   totals_.charged += charged;
   fluid_due_ += charged;
   totals_.busy += took;
-  TakeFromCaps(session, charged - flight.estimate);
+  CorrectCaps(session, flight.estimate, charged);
   longest_command_ = std::max(longest_command_, took);
 
   Job& job = *flight.job;
@@ -408,6 +409,7 @@ void Scheduler::Core::On(DeviceLost&) { lost_ = true; }
 
 void Scheduler::Core::On(DeviceRestored&) {
   lost_ = false;
+  device_slice_ = 0;  // what it was away for is nobody's gap
   reconsider_ = true;
 }
 

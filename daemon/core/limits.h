@@ -33,6 +33,9 @@ struct Limits {
   // What the sessions beside a strict one must have saved before they run again, so that they are
   // not told to stop and go more than a thousand times a second.
   Duration group_resume = std::chrono::milliseconds(1);
+  // What all sessions together may save up beside a strict one without work, where shares are
+  // promised: hardly more than they resume with, since all of it is beyond what they ask for.
+  Duration idle_burst = std::chrono::microseconds(1'100);
   // A wait is a policy's fault only beyond what it declared plus this (and twice the longest
   // command).
   Duration starvation_slack = std::chrono::milliseconds(100);

@@ -322,8 +322,9 @@ void Scheduler::Core::StopSlice(SliceEnd end) {
   if (end == SliceEnd::kPreempted) {
     ++session.preempted;
     ++totals_.preemptions;
+    // Stopped again before it did anything it would be chosen again, for nothing was charged.
     for (const Flight& flight : flights_) {
-      if (flight.slice == index) Stop(flight);
+      if (flight.slice == index && !session.spared) Stop(flight);
     }
   }
   const Duration charge = Apply(slice, slice.report.charged + slice.in_flight);
@@ -351,7 +352,9 @@ void Scheduler::Core::Stop(const Flight& flight) {
 Duration Scheduler::Core::Apply(Slice& slice, Duration total) {
   const Duration charge = total - slice.applied;
   slice.applied = total;
-  fluid_.Charge(slice.report.session.slot, charge);
+  const std::uint32_t slot = slice.report.session.slot;
+  fluid_.Charge(slot, charge);
+  sessions_[slot]->lag_ahead += charge;
   return charge;
 }
 

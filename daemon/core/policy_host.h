@@ -27,6 +27,7 @@ class PolicyHost {
 
   const PolicySpec& spec() const { return spec_; }
   Policy& policy() { return *policy_; }
+  const Policy& policy() const { return *policy_; }
 
   // Whether an answer may be acted on.
   static bool Sound(const DecisionContext& context, const Decision& decision,

@@ -55,12 +55,14 @@ struct Session {
   std::uint64_t startable = 0;  // bit q: queues[q].next is there
   Estimates estimates;
   Cap cap;
-  Rate kept_free = 0;  // of a strict session without work: its min
+  Duration lag_ahead{0};  // of the cap: what the account was charged less what the cap was
+  Rate kept_free = 0;     // of a strict session without work: its min
 
   bool paused = false;
   bool closing = false;
   Status why_closed;
   bool runnable = false;        // as the policy was told
+  bool spared = false;          // stopped before it did anything: its next command is not
   Time waiting_since = kNever;  // while it could run or only a cap holds it back
   Time patient_since{};         // the same on the clock that leaves out stalls
   Time held_at{};               // on that clock: when a cap began to hold it back

@@ -205,14 +205,8 @@ Duration Scheduler::Core::NextCommand(const Session& session, const Job& job) co
   return operation.cuttable ? std::min(rest, bounds_.InForce(session.share.priority) / 2) : rest;
 }
 
-// Where shares are promised, only what a session is owed is saved up: with more it would run ahead
-// of them as soon as the others rest.
 void Scheduler::Core::RefreshCap(Session& session) {
-  session.cap.SetBurst(
-      host_.policy().share_rule() == ShareRule::kNone
-          ? cap_burst_
-          : std::clamp(fluid_.Lag(session.id.slot), limits_.least_cap_burst, cap_burst_));
-  session.cap.Fill(now_);
+  FillCap(session);
   if (session.startable != 0 && session.cap.Empty() && !session.closing) {
     cap_ends_.Set(session.id.slot, session.cap.FullAgain(Duration(1)));
   } else {
@@ -220,11 +214,46 @@ void Scheduler::Core::RefreshCap(Session& session) {
   }
 }
 
-void Scheduler::Core::TakeFromCaps(Session& session, Duration spent) {
+// Where shares are promised, only what a session is owed is saved up: with more it would run ahead
+// of them as soon as the others rest. Account and cap are charged a slice's estimates and
+// corrections at different times: compared as they stand, each estimate that was too long would
+// cost it tokens.
+void Scheduler::Core::FillCap(Session& session) {
+  if (session.cap.limited()) {
+    session.cap.LimitTo(host_.policy().share_rule() == ShareRule::kNone
+                            ? cap_burst_
+                            : std::clamp(fluid_.Lag(session.id.slot) + session.lag_ahead,
+                                         limits_.least_cap_burst, cap_burst_));
+  }
   session.cap.Fill(now_);
-  session.cap.Take(spent);
-  if (!session.share.strict) beside_strict_.Take(now_, spent);
-  beside_idle_.Take(now_, spent);
+}
+
+void Scheduler::Core::TakeFromCaps(Session& session, Duration expected) {
+  FillCap(session);
+  session.cap.Take(expected);
+  session.lag_ahead -= expected;
+  if (!session.share.strict) beside_strict_.Take(now_, expected);
+  beside_idle_.Take(now_, expected);
+}
+
+void Scheduler::Core::CorrectCaps(Session& session, Duration expected, Duration busy) {
+  const Duration beyond = busy - expected;
+  FillCap(session);
+  session.cap.TakeLate(beyond, busy);
+  session.lag_ahead -= beyond;
+  if (session.share.strict) {
+    beside_strict_.WaitedFor(now_, busy);
+  } else {
+    beside_strict_.TakeLate(now_, beyond, busy);
+  }
+  beside_idle_.TakeLate(now_, beyond, busy);
+}
+
+// Commands in one piece add to it what they add to every burst.
+Duration Scheduler::Core::IdleBurst() const {
+  return host_.policy().share_rule() == ShareRule::kNone
+             ? cap_burst_
+             : limits_.idle_burst + (cap_burst_ - limits_.cap_burst);
 }
 
 void Scheduler::Core::SetStrictMin(Rate sum) {
@@ -238,17 +267,17 @@ void Scheduler::Core::KeepFree(Session& session, Rate kept) {
   if (kept == session.kept_free) return;
   kept_free_ += kept - session.kept_free;
   session.kept_free = kept;
-  beside_idle_.SetRate(now_, kWholeDevice - kept_free_, cap_burst_);
+  beside_idle_.SetRate(now_, kWholeDevice - kept_free_, IdleBurst());
   RefreshGroups();
 }
 
 void Scheduler::Core::RefreshGroups() {
-  bool moved = false;
-  for (GroupCap* group : {&beside_strict_, &beside_idle_}) {
-    if (group->idle()) continue;
-    if (group->Refresh(now_, cap_burst_, limits_.group_resume)) moved = true;
-  }
-  if (moved) RefreshAll();
+  const auto moved = [this](GroupCap& group, Duration burst) {
+    return !group.idle() && group.Refresh(now_, burst, limits_.group_resume);
+  };
+  const bool beside_strict = moved(beside_strict_, cap_burst_);
+  const bool beside_idle = moved(beside_idle_, IdleBurst());
+  if (beside_strict || beside_idle) RefreshAll();
 }
 
 void Scheduler::Core::RefreshAll() {
@@ -393,7 +422,7 @@ DeviceStatus Scheduler::Core::device() const {
   status.in_flight = static_cast<std::uint32_t>(flights_.size());
   status.lost = lost_;
   status.policy = host_.spec();
-  status.promises_shares = const_cast<PolicyHost&>(host_).policy().share_rule() != ShareRule::kNone;
+  status.promises_shares = host_.policy().share_rule() != ShareRule::kNone;
   return status;
 }
 

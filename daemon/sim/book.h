@@ -52,9 +52,10 @@ struct BookedQueue {
 
 // Time saved up under an upper limit, as far as it is certain from outside. The core takes a
 // command's estimate when it starts, puts it right when it ends, and lets nothing be saved beyond
-// the burst, or beyond what the session is owed, whenever it looks. What it has saved lies between
-// two levels: the high one is emptied while a command executes, the low one at its end, when some
-// of what came in meanwhile is lost.
+// the burst, or beyond what the session is owed, whenever it looks; but a group loses nothing while
+// a command of somebody else executes. What it has saved lies between two levels: the high one is
+// emptied while a command executes, the low one at its end, when some of what came in meanwhile is
+// lost.
 class CapWatch {
  public:
   // `least`: what surely can be saved. Nothing is when it begins.
@@ -65,13 +66,11 @@ class CapWatch {
 
   void SetRate(Time now, Rate rate) {
     Fill(low_, now, least_);
-    Fill(high_, now, burst_);
-    rate_ = static_cast<double>(rate) / static_cast<double>(kWholeDevice);
+    rates_.push_back({now, static_cast<double>(rate) / static_cast<double>(kWholeDevice)});
     // What a command in flight took under the old rate may never be given back.
     low_.tokens = std::min(low_.tokens, least_) - in_flight_;
-    high_.tokens = std::min(high_.tokens, burst_);
   }
-  bool limited() const { return rate_ < 1; }
+  bool limited() const { return rates_.back().rate < 1; }
   void Start(Duration estimate) {
     in_flight_ += static_cast<double>(estimate.count());
     most_in_flight_ = std::max(most_in_flight_, in_flight_);
@@ -81,11 +80,18 @@ class CapWatch {
            bool counts = true) {
     in_flight_ -= static_cast<double>(estimate.count());
     Fill(low_, now, least_);
-    if (!counts) return;
+    if (!counts) {
+      // They had no chance to spend what came in while somebody else's command executed.
+      Fill(high_, ended - charged, burst_);
+      Fill(high_, ended, burst_ + ComesIn(ended - charged, ended));
+      Forget();
+      return;
+    }
     low_.tokens -= static_cast<double>(charged.count());
     Fill(high_, submitted, burst_);
     lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged, burst_));
     high_.tokens -= static_cast<double>(charged.count());
+    Forget();
   }
   bool SurelyFree(Time now, Duration wanted = Duration(0)) const {
     Level low = low_;
@@ -109,19 +115,40 @@ class CapWatch {
   };
   static constexpr double kRounding = 10;  // ns
 
+  struct Change {
+    Time at;
+    double rate;
+  };
+
+  double ComesIn(Time from, Time to) const {
+    if (rates_.size() == 1) return rates_[0].rate * static_cast<double>((to - from).count());
+    double in = 0;
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+      const Time begin = std::max(from, rates_[i].at);
+      const Time end = i + 1 < rates_.size() ? std::min(to, rates_[i + 1].at) : to;
+      if (end > begin) in += rates_[i].rate * static_cast<double>((end - begin).count());
+    }
+    return in;
+  }
   // What did not fit into the burst.
   double Fill(Level& level, Time now, double burst) const {
     double lost = 0;
     if (now > level.filled) {
-      level.tokens += rate_ * static_cast<double>((now - level.filled).count());
-      lost = std::max(0.0, level.tokens - burst);
-      level.tokens -= lost;
+      const double in = ComesIn(level.filled, now);
+      lost = std::max(0.0, in - std::max(0.0, burst - level.tokens));
+      level.tokens += in - lost;
     }
     level.filled = std::max(level.filled, now);
     return lost;
   }
+  // Rates of which nothing is left to come in.
+  void Forget() {
+    const Time filled = std::min(low_.filled, high_.filled);
+    while (rates_.size() > 1 && rates_[1].at <= filled) rates_.erase(rates_.begin());
+  }
 
-  double burst_, least_, rate_ = 1, in_flight_ = 0, most_in_flight_ = 0, lost_waiting_ = 0;
+  double burst_, least_, in_flight_ = 0, most_in_flight_ = 0, lost_waiting_ = 0;
+  std::vector<Change> rates_{{Time{}, 1}};
   Level low_, high_;
 };
 

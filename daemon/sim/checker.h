@@ -136,6 +136,7 @@ class Checker final : public Observer {
   std::vector<double> lags_;  // at the begin of the stretch, by slot
   double furthest_ = 0;       // from par, then
   double out_of_reach_ = 0;   // since then: asked by sessions with all their work on the device
+  double surprises_ = 0;      // since then: of commands that took far longer than expected
   Duration longest_slice_{0};
 };
 

@@ -27,7 +27,7 @@ Checker::Checker(const CheckerOptions& options)
       witness_(options.witness),
       bound_setting_(options.preemption_bound),
       group_(options.limits.cap_burst, options.limits.cap_burst, Time{}),
-      everybody_(options.limits.cap_burst, options.limits.cap_burst, Time{}) {
+      everybody_(options.limits.cap_burst, options.limits.idle_burst, Time{}) {
   TakePolicy(options.policy, options.share_rule);
 }
 
@@ -217,6 +217,8 @@ void Checker::Settle(const BookedFlight& flight, const core::CommandFinished& fa
   Session& session = *flight.session;
   const Duration took = std::max(Duration(0), fact.ended - fact.started);
   longest_command_ = std::max(longest_command_, took);
+  constexpr Duration kSurprise = std::chrono::milliseconds(1);
+  if (took > 2 * flight.estimate + kSurprise) surprises_ += static_cast<double>(took.count());
   session.charged += charged;
   session.cap.End(now_, flight.submitted, fact.ended, flight.estimate, charged);
   group_.End(now_, flight.submitted, fact.ended, flight.estimate, charged, !session.share.strict);
@@ -246,6 +248,7 @@ void Checker::On(const core::DeviceLost&) {
 
 void Checker::On(const core::DeviceRestored&) {
   lost_ = false;
+  device_session_ = nullptr;  // no slice goes on over what it was away for
   BeginStretch();
   for (const auto& session : sessions_) {
     if (session == nullptr) continue;

@@ -102,9 +102,10 @@ void Checker::CheckAccounts(const core::Scheduler& scheduler) {
 
 // Over a stretch in which the same sessions share, nobody strays further than two of the longest
 // slices or commands (policies/weighted_share.h), and than it takes to settle what stood open when
-// the stretch began. What a session asks while all its work is on the device already nobody can
-// give to it, and the others have it: each may stray by so much more. Not where somebody has a
-// limit: time it could not use under it is lost to it.
+// the stretch began. A command that takes far longer than anyone expected comes on top. What a
+// session asks while all its work is on the device already nobody can give to it, and the others
+// have it: each may stray by so much more. Not where somebody has a limit: time it could not use
+// under it is lost to it.
 void Checker::CheckShares() {
   if (policy_.kind != "weighted_share" || options_.priority_classes > 1 || group_.limited()) return;
   for (const auto& session : sessions_) {
@@ -117,7 +118,7 @@ void Checker::CheckShares() {
   for (const auto& session : sessions_) {
     if (session != nullptr) out_of_reach += OutOfReach(*session);
   }
-  const double bound = 2 * longest + 2.1 * furthest_ + out_of_reach + kRounding;
+  const double bound = 2 * longest + 2.1 * furthest_ + out_of_reach + surprises_ + kRounding;
   for (std::uint32_t slot = 0; slot < lags_.size(); ++slot) {
     if (!meter_.has_work(slot) || sessions_[slot] == nullptr) continue;
     const double strayed = std::abs(meter_.Lag(slot) - lags_[slot]);
@@ -138,7 +139,7 @@ double Checker::OutOfReach(const Session& session) const {
 }
 
 void Checker::BeginStretch() {
-  out_of_reach_ = 0;
+  out_of_reach_ = surprises_ = 0;
   for (const auto& session : sessions_) {
     if (session != nullptr && session->helpless_since != kNever) session->helpless_since = now_;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
+#include <set>
 
 #include "sim/checker.h"
 
@@ -86,26 +88,37 @@ class Windows final : public Observer {
   explicit Windows(const Checker& checker) : checker_(checker) {}
 
   void OnAction(Time, const core::Action& action) override {
+    if (const auto* start = std::get_if<core::StartCommand>(&action)) {
+      in_flight_[start->ticket] = {.slot = start->session.slot};
+      NoteUnmeasured(*start);
+    }
     const auto* record = std::get_if<core::RecordSlice>(&action);
     if (record == nullptr) return;
     slice_ended_ = true;
-    error_.longest = std::max(error_.longest, record->slice.charged);
+    error_.longest = std::max({error_.longest, record->slice.granted, record->slice.charged});
   }
   void OnEvent(Time, const core::Event& event) override {
     const auto* finished = std::get_if<core::CommandFinished>(&event);
     if (finished == nullptr) return;
-    error_.longest = std::max(error_.longest, finished->ended - finished->started);
+    const Duration took = finished->ended - finished->started;
+    error_.longest = std::max(error_.longest, took);
+    NoteUnderWay(*finished);
+    const auto found = unmeasured_.find(finished->ticket);
+    if (found == unmeasured_.end()) return;
+    measured_.insert(found->second);
+    unmeasured_.erase(found);
+    for (Track& track : tracks_) track.unmeasured += static_cast<double>(took.count());
   }
   void AfterStep(Time now, const core::Scheduler&) override {
     const ShareMeter& meter = checker_.shares();
     if (meter.slots() > tracks_.size()) tracks_.resize(meter.slots());
-    FollowPar(meter);
+    FollowPar(meter, now);
     for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
       Track& track = tracks_[slot];
       if (!meter.open(slot) || !meter.has_work(slot)) {
         track.samples.clear();
         track.tenth = 0;
-        track.moved = 0;
+        track.moved = track.unmeasured = 0;
       } else if (slice_ended_ || track.samples.empty()) {
         Sample(track, now, meter.Lag(slot));
       }
@@ -118,14 +131,21 @@ class Windows final : public Observer {
   struct Reading {
     Time at;
     double lag;
+    double under_way;
+  };
+  struct InFlight {
+    std::uint32_t slot = 0;
+    Time came = kNever;  // when, since it was ordered, somebody first came
   };
   // Since a session has had work without a break.
   struct Track {
     std::deque<Reading> samples;  // of the last second and the one before
     std::size_t tenth = 0;        // the last that is a tenth of a second old
     double least = 0, most = 0;
-    double moved = 0;  // how far par has moved for it in all
-    double rate = 0;   // in the latest step; 0: it had no work
+    double moved = 0;       // how far par has moved for it in all
+    double unmeasured = 0;  // what commands in one piece took of which nobody knew the length
+    double under_way = 0;   // what it lost or got by commands under way when somebody came
+    double rate = 0;        // in the latest step; 0: it had no work
     double lag = 0;
   };
   struct Par {
@@ -135,11 +155,15 @@ class Windows final : public Observer {
 
   // When one comes, goes or is changed, par is another for everybody. One that closes gives its lag
   // away, too.
-  void FollowPar(const ShareMeter& meter) {
-    bool changed = false, closed = false;
+  void FollowPar(const ShareMeter& meter, Time now) {
+    bool changed = false, closed = false, came = false;
     for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
       if (Rate(meter, slot) != tracks_[slot].rate) changed = true;
+      if (Rate(meter, slot) > 0 && tracks_[slot].rate <= 0) came = true;
       if (tracks_[slot].rate > 0 && !meter.open(slot)) closed = true;
+    }
+    for (auto& [ticket, flight] : in_flight_) {
+      if (came && flight.came == kNever) flight.came = now;
     }
     if (changed) {
       Par before, after;
@@ -168,15 +192,40 @@ class Windows final : public Observer {
     return meter.open(slot) && meter.has_work(slot) ? meter.rate(slot) : 0;
   }
 
+  // Nobody can take it back, and its session has what the others ask for meanwhile.
+  void NoteUnderWay(const core::CommandFinished& finished) {
+    const auto found = in_flight_.find(finished.ticket);
+    if (found == in_flight_.end()) return;
+    const InFlight flight = found->second;
+    in_flight_.erase(found);
+    const Time from = std::max(flight.came, finished.started);
+    if (flight.came == kNever || from >= finished.ended) return;
+    double rates = 0;
+    for (const Track& track : tracks_) rates += track.rate;
+    if (rates <= 0) return;
+    const auto rest = static_cast<double>((finished.ended - from).count());
+    for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+      const double part = tracks_[slot].rate / rates;
+      tracks_[slot].under_way += rest * (slot == flight.slot ? 1 - part : part);
+    }
+  }
+  void NoteUnmeasured(const core::StartCommand& start) {
+    const core::Operation& operation = start.job->operations[start.operation];
+    if (!operation.cuttable && !measured_.contains(operation.estimate_key)) {
+      unmeasured_[start.ticket] = operation.estimate_key;
+    }
+  }
+
   void Sample(Track& track, Time now, double lag) {
     if (track.samples.empty()) track.least = track.most = lag;
     track.least = std::min(track.least, lag);
     track.most = std::max(track.most, lag);
     const double furthest = track.most - track.least;
     error_.furthest = std::max(error_.furthest, Duration(static_cast<std::int64_t>(furthest)));
-    error_.unmoved =
-        std::max(error_.unmoved, Duration(static_cast<std::int64_t>(furthest - 2 * track.moved)));
-    track.samples.push_back({now, lag});
+    error_.unmoved = std::max(
+        error_.unmoved,
+        Duration(static_cast<std::int64_t>(furthest - 2 * track.moved - track.unmeasured)));
+    track.samples.push_back({now, lag, track.under_way});
     constexpr Duration kTenth = std::chrono::milliseconds(100), kSecond = std::chrono::seconds(1);
     auto& samples = track.samples;
     while (samples.size() > 1 && now - samples[1].at >= kSecond) {
@@ -186,18 +235,25 @@ class Windows final : public Observer {
     while (track.tenth + 1 < samples.size() && now - samples[track.tenth + 1].at >= kTenth) {
       ++track.tenth;
     }
-    Judge(samples.front(), samples.back(), kSecond, error_.over_second);
-    Judge(samples[track.tenth], samples.back(), kTenth, error_.over_tenth);
+    Judge(samples.front(), samples.back(), kSecond, error_.over_second, error_.helped_second);
+    Judge(samples[track.tenth], samples.back(), kTenth, error_.over_tenth, error_.helped_tenth);
   }
-  static void Judge(const Reading& from, const Reading& to, Duration least, double& worst) {
+  static void Judge(const Reading& from, const Reading& to, Duration least, double& worst,
+                    double& helped) {
     if (to.at - from.at < least) return;
     const auto window = static_cast<double>((to.at - from.at).count());
-    worst = std::max(worst, std::abs(to.lag - from.lag) / window);
+    const double off = std::abs(to.lag - from.lag);
+    worst = std::max(worst, off / window);
+    helped = std::max(helped, (off - (to.under_way - from.under_way)) / window);
   }
 
   const Checker& checker_;
   bool slice_ended_ = false;
   std::vector<Track> tracks_;  // by slot
+  // Kernels in one piece that have been measured, and commands of others in flight.
+  std::set<std::uint64_t> measured_;
+  std::map<core::Ticket, std::uint64_t> unmeasured_;
+  std::map<core::Ticket, InFlight> in_flight_;
   ShareError error_;
 };
 

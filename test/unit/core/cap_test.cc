@@ -52,6 +52,39 @@ TEST(CapTest, WhatIsInFlightWhenALimitIsSetHasBeenTaken) {
   EXPECT_EQ(cap.FullAgain(Duration(1)), At(milliseconds(13) + Duration(3)));
 }
 
+TEST(CapTest, ALongCommandNobodyExpectedCostsOnlyWhatDidNotComeInMeanwhile) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice / 2, milliseconds(2));
+  cap.Fill(At(milliseconds(100)));  // full
+  cap.Take(Duration(0));            // a command of which nothing is known
+  cap.Fill(At(milliseconds(106)));
+  cap.TakeLate(milliseconds(6), milliseconds(6));  // 2 - 6 + 3
+  EXPECT_EQ(cap.FullAgain(Duration(1)), At(milliseconds(108) + Duration(3)));
+}
+
+TEST(CapTest, WhatSpilledBeforeTheCommandStaysLost) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice / 2, milliseconds(2));
+  cap.Fill(At(milliseconds(100)));
+  cap.Fill(At(milliseconds(110)));  // it waits behind another's command
+  cap.Fill(At(milliseconds(111)));
+  cap.TakeLate(milliseconds(3), milliseconds(1));  // 2 - 3 + 0.5
+  EXPECT_EQ(cap.FullAgain(Duration(1)), At(milliseconds(112) + Duration(3)));
+}
+
+TEST(CapTest, WhoeverWaitsForAnothersCommandLosesNothingMeanwhile) {
+  Cap cap;
+  cap.SetRate(At(Duration(0)), kWholeDevice / 2, milliseconds(2));
+  cap.Fill(At(milliseconds(100)));
+  cap.Take(Duration(0));
+  cap.Fill(At(milliseconds(110)));
+  cap.WaitedFor(milliseconds(10));  // 2 + 5
+  cap.Fill(At(milliseconds(120)));  // no room for more
+  cap.Take(milliseconds(7));
+  EXPECT_TRUE(cap.Empty());
+  EXPECT_EQ(cap.FullAgain(Duration(1)), At(milliseconds(120) + Duration(3)));
+}
+
 TEST(CapTest, UnlimitedIsNeverEmpty) {
   Cap cap;
   cap.Take(milliseconds(5));

@@ -225,6 +225,21 @@ TEST(SchedulerTest, AStrictMinStaysFreeFromAnotherStrictSession) {
 
 // Found by climbing from drawn mixes: the lag that counts was taken with par where it was without
 // the heavy one, which then was shut out for seconds.
+// The others' first commands of unknown length emptied their limit, and the strict session had turn
+// after turn of a device of which it asks for a fiftieth.
+TEST(SchedulerTest, AStrictSessionDoesNotRunAheadWhileTheOthersCommandsAreNew) {
+  VirtualDriver driver(Under("weighted_share"));
+  Share share = Strict(0.02);
+  share.weight = 30;
+  const SessionId strict = driver.Open(share), heavy = driver.Open(Weight(1'800)),
+                  other = driver.Open(Weight(1'100));
+  driver.KeepBusy(strict, Launches(milliseconds(8), false));
+  driver.KeepBusy(heavy, Launches(milliseconds(6), false));
+  driver.KeepBusy(other, Launches(microseconds(300), false));
+  driver.RunFor(milliseconds(100));
+  EXPECT_LE(driver.Got(strict), milliseconds(9));
+}
+
 TEST(SchedulerTest, WhoComesBackBesideALighterOneIsServed) {
   for (const char* policy : {"round_robin", "weighted_share"}) {
     VirtualDriver driver(Under(policy));
@@ -539,6 +554,78 @@ TEST(SchedulerTest, ALostDeviceFailsWhatWasInFlightAndKeepsWhatWaits) {
   driver.RunUntilIdle();
   ASSERT_EQ(driver.jobs().size(), 3u);
   EXPECT_EQ(driver.jobs()[2].outcome, core::JobOutcome::kDone);
+}
+
+TEST(SchedulerTest, NobodyIsChargedForTheTimeADeviceIsLost) {
+  VirtualDriver driver(Under("round_robin"));
+  const SessionId a = driver.Open();
+  driver.KeepBusy(a, Launches(milliseconds(5)));
+  driver.RunFor(milliseconds(20));
+  driver.LoseDevice();
+  driver.RunFor(milliseconds(500));
+  driver.RestoreDevice();
+  driver.RunFor(milliseconds(20));
+  EXPECT_THAT(driver.Got(a), AllOf(Ge(milliseconds(38)), Le(milliseconds(40))));
+}
+
+// Serves one session until it is asked again, then wants another.
+class SecondThoughts final : public Policy {
+ public:
+  void SessionAdded(const SessionView& view) override { all_.push_back(view.id); }
+  ShareRule share_rule() const override { return ShareRule::kNone; }
+  Duration LongestWait(const SessionView&) const override { return kForever; }
+  Decision Decide(const DecisionContext& context) override {
+    return Decision::Run(all_[context.current ? 1 : 0], milliseconds(1));
+  }
+
+ private:
+  std::vector<SessionId> all_;
+};
+
+// Where a stop finds that nothing was done yet, nothing is charged and the same is chosen again.
+TEST(SchedulerTest, ACommandIsNotStoppedTwiceBeforeItHasDoneAnything) {
+  core::DeviceTraits traits;
+  traits.can_interrupt = true;
+  core::Scheduler scheduler({}, traits,
+                            {.kind = "second_thoughts", .parameters = "", .source = "test"},
+                            std::make_unique<SecondThoughts>());
+  std::vector<core::Action> actions;
+  std::uint64_t jobs = 0;
+  const auto submit = [&](SessionId session, Duration at) {
+    auto job = std::make_unique<core::Job>();
+    job->session = session;
+    job->id = ++jobs;
+    job->operations = {{.cuttable = true, .extent = 100}};
+    scheduler.Handle(Time(at), core::JobSubmitted{std::move(job)});
+  };
+  // What is ordered at an instant: the ticket of a start, whether there is an interrupt.
+  const auto advance = [&](Duration at, std::optional<core::Ticket>& started) {
+    actions.clear();
+    scheduler.Advance(Time(at), actions);
+    int interrupts = 0;
+    for (const core::Action& action : actions) {
+      if (const auto* start = std::get_if<core::StartCommand>(&action)) started = start->ticket;
+      if (std::holds_alternative<core::Interrupt>(action)) ++interrupts;
+    }
+    return interrupts;
+  };
+  const SessionId a{0, 1}, b{1, 2};
+  scheduler.Handle(Time(Duration(0)), core::SessionOpened{a, {}});
+  scheduler.Handle(Time(Duration(0)), core::SessionOpened{b, {}});
+  submit(a, microseconds(1));
+  std::optional<core::Ticket> ticket;
+  EXPECT_EQ(advance(microseconds(1), ticket), 0);
+  submit(b, microseconds(2));
+  EXPECT_EQ(advance(microseconds(2), ticket), 1);
+  scheduler.Handle(Time(microseconds(3)),
+                   core::CommandFinished{.ticket = ticket.value(),
+                                         .outcome = core::CommandFinished::Outcome::kStopped,
+                                         .started = Time(microseconds(3)),
+                                         .ended = Time(microseconds(3)),
+                                         .error = {}});
+  EXPECT_EQ(advance(microseconds(3), ticket), 0);
+  scheduler.Handle(Time(microseconds(4)), core::SessionChanged{b, {}});
+  EXPECT_EQ(advance(microseconds(4), ticket), 0);
 }
 
 TEST(SchedulerTest, NoPolicyIsBlamedForTheTimeADeviceIsLost) {

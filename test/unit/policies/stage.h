@@ -169,6 +169,7 @@ class Stage {
     view.account = AccountOf(actor);
     view.account.lag = LagAt(Clock(), view.account);
     view.waiting_since = actor.awake ? actor.waiting_since : kNever;
+    view.next_command = actor.command;
     return view;
   }
 

@@ -49,6 +49,13 @@ TEST(WeightedShareTest, UncuttableCommandsWidenTheBoundToTheLongest) {
   ExpectLagsWithin(stage, all, milliseconds(7) + microseconds(1), 5'000);
 }
 
+TEST(WeightedShareTest, ManyLightOnesWithLongCommandsDoNotComeBeforeAHeavyOne) {
+  Stage stage = WeightedStage();
+  std::vector<SessionId> all = {stage.Add(7'000)};
+  for (int i = 0; i < 11; ++i) all.push_back(stage.Add(80, milliseconds(8)));
+  ExpectLagsWithin(stage, all, milliseconds(8) + microseconds(1), 5'000);
+}
+
 TEST(WeightedShareTest, EveryWindowIsWithinTheBoundOfTheHeader) {
   Stage stage = WeightedStage();
   const SessionId a = stage.Add(70);
