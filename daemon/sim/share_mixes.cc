@@ -235,16 +235,18 @@ class Windows final : public Observer {
     while (track.tenth + 1 < samples.size() && now - samples[track.tenth + 1].at >= kTenth) {
       ++track.tenth;
     }
-    Judge(samples.front(), samples.back(), kSecond, error_.over_second, error_.helped_second);
-    Judge(samples[track.tenth], samples.back(), kTenth, error_.over_tenth, error_.helped_tenth);
+    Judge(samples.front(), samples.back(), kSecond, error_.over_second);
+    Judge(samples[track.tenth], samples.back(), kTenth, error_.over_tenth);
+    Reading helped = samples.back();
+    const double under_way = helped.under_way - samples.front().under_way;
+    const double off = helped.lag - samples.front().lag;
+    helped.lag = samples.front().lag + std::max(0.0, std::abs(off) - under_way);
+    Judge(samples.front(), helped, kSecond, error_.helped_second);
   }
-  static void Judge(const Reading& from, const Reading& to, Duration least, double& worst,
-                    double& helped) {
+  static void Judge(const Reading& from, const Reading& to, Duration least, double& worst) {
     if (to.at - from.at < least) return;
     const auto window = static_cast<double>((to.at - from.at).count());
-    const double off = std::abs(to.lag - from.lag);
-    worst = std::max(worst, off / window);
-    helped = std::max(helped, (off - (to.under_way - from.under_way)) / window);
+    worst = std::max(worst, std::abs(to.lag - from.lag) / window);
   }
 
   const Checker& checker_;

@@ -46,8 +46,8 @@ struct ShareError {
   // Of the device, the worst window in which a session had work throughout; windows begin and end
   // with slices.
   double over_second = 0, over_tenth = 0;
-  // Of that, what could be helped: without what was under way when somebody came.
-  double helped_second = 0, helped_tenth = 0;
+  // Of the second's, what could be helped: without what was under way when somebody came.
+  double helped_second = 0;
   // Device time, over any window, and the longest slice or command there was.
   Duration furthest{0}, longest{0};
   // The furthest, less what the moves of par allow.

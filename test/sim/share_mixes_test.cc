@@ -35,7 +35,8 @@ TEST(ShareMixesTest, BadMixesStayWithinAPointOfASecondAndThreeOfATenth) {
 }
 
 MixSession Capped(std::int32_t weight, Rate max, Duration job) {
-  MixSession session{.job = job};
+  MixSession session;
+  session.job = job;
   session.share.weight = weight;
   session.share.max = max;
   return session;
@@ -50,7 +51,8 @@ void ExpectWithinTheBound(const Mix& mix) {
 // At its max it can never catch up: what its bucket loses, by estimates that were too long or while
 // others had the device, stays lost.
 TEST(ShareMixesTest, WhoStandsAtItsMaxIsNotLeftBehind) {
-  Mix mix{.sessions = {Capped(7'817, 977'000'000, microseconds(237)),
+  Mix mix{.name = "a story",
+          .sessions = {Capped(7'817, 977'000'000, microseconds(237)),
                        Capped(97, 327'000'000, microseconds(410)),
                        Capped(9'276, 318'000'000, microseconds(897)),
                        Capped(5'592, 593'000'000, microseconds(783)),
@@ -64,7 +66,8 @@ TEST(ShareMixesTest, WhoStandsAtItsMaxIsNotLeftBehind) {
 
 // What all of them save up together beside a strict session that rests is beyond what they ask for.
 TEST(ShareMixesTest, NobodyRunsFarAheadBesideAStrictSessionThatRests) {
-  Mix mix{.sessions = {Capped(13, kWholeDevice, microseconds(1'313)),
+  Mix mix{.name = "a story",
+          .sessions = {Capped(13, kWholeDevice, microseconds(1'313)),
                        Capped(2'085, 530'000'000, microseconds(280)),
                        Capped(35, kWholeDevice, microseconds(808)),
                        Capped(6'883, 616'000'000, microseconds(263)),
