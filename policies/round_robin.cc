@@ -32,8 +32,7 @@ RoundRobin::RoundRobin(Duration slice)
     : slice_(slice), least_turn_(slice / 2), longest_turn_(slice * 2), lags_(slice) {}
 
 Decision RoundRobin::Decide(const DecisionContext& context) {
-  const FluidClock& fluid =
-      lags_.Counted(context.fluid, [this](const SessionView& entrant) { Queue(entrant); });
+  const FluidClock& fluid = lags_.Counted(context.fluid);
   if (context.current && context.current->used < context.current->granted &&
       order_.Contains(context.current->session)) {
     chosen_ = context.current->session;

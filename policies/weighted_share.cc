@@ -44,8 +44,7 @@ WeightedShare::WeightedShare(Duration slice, Duration window)
     : length_(std::min(slice, LongestFor(window))), lags_(length_) {}
 
 Decision WeightedShare::Decide(const DecisionContext& context) {
-  const FluidClock& fluid =
-      lags_.Counted(context.fluid, [this](const SessionView& entrant) { Queue(entrant); });
+  const FluidClock& fluid = lags_.Counted(context.fluid);
   const auto* next = order_.First(fluid, [&fluid](const auto& clamped, const auto& free) {
     return FluidOrder<FluidTime>::ClampedIsEarlier(fluid, clamped.key, free.key);
   });
