@@ -29,7 +29,10 @@ std::unique_ptr<Policy> RoundRobin::Make(const Parameters& parameters, std::vect
 }
 
 RoundRobin::RoundRobin(Duration slice)
-    : slice_(slice), least_turn_(slice / 2), longest_turn_(slice * 2), lags_(slice) {}
+    : slice_(slice),
+      least_turn_(slice / 2),
+      longest_turn_(slice * 2),
+      lags_(slice, FairLags::Strays::kByCrowd) {}
 
 Decision RoundRobin::Decide(const DecisionContext& context) {
   const FluidClock& fluid = lags_.Counted(context.fluid);
@@ -56,7 +59,7 @@ Duration RoundRobin::LengthOfTurn(const FluidClock& fluid, SessionId id) const {
 void RoundRobin::SessionAdded(const SessionView& view) {
   const std::uint32_t slot = view.id.slot;
   order_.Reserve(slot);
-  lags_.Reserve(slot);
+  lags_.Add(slot);
   if (slot >= turns_.size()) {
     turns_.resize(std::size_t{slot} + 1);
     accounts_.resize(std::size_t{slot} + 1);
@@ -64,7 +67,7 @@ void RoundRobin::SessionAdded(const SessionView& view) {
 }
 
 void RoundRobin::SessionRunnable(const SessionView& view) {
-  lags_.Enter(view);
+  lags_.Enter(view.id);
   turns_[view.id.slot] = ++last_turn_;
   Queue(view);
 }

@@ -41,7 +41,7 @@ std::unique_ptr<Policy> WeightedShare::Make(const Parameters& parameters,
 }
 
 WeightedShare::WeightedShare(Duration slice, Duration window)
-    : length_(std::min(slice, LongestFor(window))), lags_(length_) {}
+    : length_(std::min(slice, LongestFor(window))), lags_(length_, FairLags::Strays::kByOne) {}
 
 Decision WeightedShare::Decide(const DecisionContext& context) {
   const FluidClock& fluid = lags_.Counted(context.fluid);
@@ -65,12 +65,12 @@ bool WeightedShare::HasHadItsDue(const FluidClock& fluid, const CurrentSlice& cu
 
 void WeightedShare::SessionAdded(const SessionView& view) {
   order_.Reserve(view.id.slot);
-  lags_.Reserve(view.id.slot);
+  lags_.Add(view.id.slot);
   if (view.id.slot >= accounts_.size()) accounts_.resize(std::size_t{view.id.slot} + 1);
 }
 
 void WeightedShare::SessionRunnable(const SessionView& view) {
-  lags_.Enter(view);
+  lags_.Enter(view.id);
   Queue(view);
 }
 

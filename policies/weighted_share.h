@@ -17,13 +17,15 @@
 //   paper: a request is done at most L after its virtual deadline, and none starts before its
 //   holder is eligible). While the same sessions have work par stands still. Got - asked over a
 //   window is the lag at its start less the lag at its end: at most 2 L.
-//   One that comes enters with a lag of at most 2 (L + slice) (fair_lags.h).
+//   One that comes enters with a lag of at most L (fair_lags.h).
 //   When one comes or goes, par moves for each of the others by their rate's part of what that one
 //   is away from par. Each move may first leave a session so much further away, and then takes it
 //   as far: M of such moves while a session has work add up to 2 M. With 2,000 changes a second of
 //   a session that asks for nearly all, that is much: nothing can be given back meanwhile.
 //   A command in one piece that nobody has measured yet is asked for like a slice, whatever it
-//   takes: each session's first one may come between, and they add up, too.
+//   takes: each session's first one may come between, and they add up, too. And each time a strict
+//   session rests, all together may run ahead by what they save up (limits.idle_burst, twice the
+//   longest command in one piece), of which one may have all if the others stand at their max.
 // Weakness: shares, not latency: a request waits up to its virtual deadline, slice / rate, and more
 // if it needs more than one slice.
 #pragma once
@@ -47,10 +49,11 @@ class WeightedShare final : public Policy {
 
   // The most by which got differs from asked over any window, as device time. `moved`: by how much
   // par moved in all for the session since it has had work, and how far it came from it;
-  // `unmeasured`: what commands in one piece took in all that nobody had measured.
+  // `besides`: what commands in one piece took in all that nobody had measured, and what was saved
+  // up beside strict sessions at rest.
   static constexpr Duration FurthestOff(Duration longest, Duration moved = Duration(0),
-                                        Duration unmeasured = Duration(0)) {
-    return 2 * (longest + moved) + unmeasured;
+                                        Duration besides = Duration(0)) {
+    return 2 * (longest + moved) + besides;
   }
 
   ShareRule share_rule() const override { return ShareRule::kWeighted; }

@@ -80,6 +80,7 @@ class Scheduler::Core {
   SessionStatus StatusOf(const Session&) const;
   Duration NextCommand(const Session&, const Job&) const;
   void TellMoved();  // sessions whose rate changed band
+  void TellAll();    // their lags moved at once
   void RefreshCap(Session&);
   void FillCap(Session&);
   void TakeFromCaps(Session&, Duration expected);

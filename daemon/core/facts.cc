@@ -478,7 +478,9 @@ void Scheduler::Core::Release(Session& session) {
   if (has_current() && current().report.session == id) StopSlice(SliceEnd::kWithdrawn);
   host_.policy().SessionRemoved(id);
   bounds_.Remove(session.share);
+  const Duration legacy = fluid_.Lag(id.slot);
   fluid_.Remove(id.slot);
+  if (legacy > limits_.told_legacy || -legacy > limits_.told_legacy) TellAll();
   cap_ends_.Remove(id.slot);
   skip_at_.Remove(id.slot);
   by_age_.erase(std::lower_bound(by_age_.begin(), by_age_.end(), id));

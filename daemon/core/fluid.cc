@@ -346,6 +346,15 @@ void Fluid::Describe(std::uint32_t slot, Account& account) const {
 
 Duration Fluid::Lag(std::uint32_t slot) const { return LagOf(members_[slot]); }
 
+Duration Fluid::Owed(std::uint32_t slot) const {
+  const Duration lag = LagOf(members_[slot]);
+  FluidClock at_par = Clock();
+  if (at_par.runnable_rate == 0) return lag;
+  at_par.free = at_par.free_par;
+  at_par.clamped = at_par.clamped_par;
+  return std::max(lag, LagAt(at_par, Band(members_[slot])));
+}
+
 Duration Fluid::Asked(std::uint32_t slot) const {
   const Member& m = members_[slot];
   return LagOf(m) + m.applied - m.given;

@@ -44,6 +44,8 @@ class Fluid {
   // band, rate, lag, weight and zero_lag; the rest is the caller's.
   void Describe(std::uint32_t slot, Account& account) const;
   Duration Lag(std::uint32_t slot) const;
+  // Its lag, or what it is behind the runnable sessions' par, if that is more.
+  Duration Owed(std::uint32_t slot) const;
   Duration Asked(std::uint32_t slot) const;  // integral of the rate since Add
   bool active(std::uint32_t slot) const { return members_[slot].active; }
 

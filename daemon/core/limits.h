@@ -45,6 +45,9 @@ struct Limits {
   // job at a time, it may never be able to use its share; a claim that only grew would shut others
   // out later.
   Duration carried_claim = std::chrono::milliseconds(100);
+  // A session that closes and leaves the others a lag beyond this moves them all: the policy is
+  // told of each. Less is what slices make all the time.
+  Duration told_legacy = std::chrono::milliseconds(2);
   // The preemption bound's range.
   Duration least_preemption_bound = std::chrono::microseconds(100);
   Duration greatest_preemption_bound = std::chrono::seconds(1);

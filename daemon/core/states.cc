@@ -182,6 +182,13 @@ void Scheduler::Core::TellMoved() {
   fluid_.moved().clear();
 }
 
+void Scheduler::Core::TellAll() {
+  for (const SessionId id : by_age_) {
+    const Session& session = *sessions_[id.slot];
+    if (session.runnable) host_.policy().SessionChanged(View(session));
+  }
+}
+
 SessionView Scheduler::Core::View(const Session& session) const {
   SessionView view;
   view.id = session.id;
@@ -222,7 +229,7 @@ void Scheduler::Core::FillCap(Session& session) {
   if (session.cap.limited()) {
     session.cap.LimitTo(host_.policy().share_rule() == ShareRule::kNone
                             ? cap_burst_
-                            : std::clamp(fluid_.Lag(session.id.slot) + session.lag_ahead,
+                            : std::clamp(fluid_.Owed(session.id.slot) + session.lag_ahead,
                                          limits_.least_cap_burst, cap_burst_));
   }
   session.cap.Fill(now_);

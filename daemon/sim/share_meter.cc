@@ -42,7 +42,9 @@ void ShareMeter::Close(Time at, std::uint32_t slot) {
   const double lag = leaving.asked - leaving.got;
   Moved(at);
   for (Member& member : members_) {
-    if (member.open) member.asked += lag * member.fluid.rate;
+    if (!member.open) continue;
+    member.asked += lag * member.fluid.rate;
+    member.spread += lag * member.fluid.rate;
   }
 }
 

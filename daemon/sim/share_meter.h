@@ -39,6 +39,8 @@ class ShareMeter {
   double Asked(std::uint32_t slot) const { return members_[slot].asked; }
   double Got(std::uint32_t slot) const { return members_[slot].got; }
   double Lag(std::uint32_t slot) const { return members_[slot].asked - members_[slot].got; }
+  // What of its lag others left it as they closed: neither asked nor got.
+  double Spread(std::uint32_t slot) const { return members_[slot].spread; }
   // How far the one furthest from its rate's part of all lags is from it, of those with work.
   double FurthestFromPar() const;
 
@@ -46,7 +48,7 @@ class ShareMeter {
   struct Member {
     FluidMember fluid;
     bool open = false;
-    double asked = 0, got = 0;
+    double asked = 0, got = 0, spread = 0;
   };
   // The rates in force from an instant on.
   struct Stretch {

@@ -98,6 +98,11 @@ class Windows final : public Observer {
     error_.longest = std::max({error_.longest, record->slice.granted, record->slice.charged});
   }
   void OnEvent(Time, const core::Event& event) override {
+    if (const auto* opened = std::get_if<core::SessionOpened>(&event)) {
+      const std::uint32_t slot = opened->session.slot;
+      if (slot >= strict_.size()) strict_.resize(slot + 1);
+      strict_[slot] = opened->share.strict;
+    }
     const auto* finished = std::get_if<core::CommandFinished>(&event);
     if (finished == nullptr) return;
     const Duration took = finished->ended - finished->started;
@@ -105,9 +110,10 @@ class Windows final : public Observer {
     NoteUnderWay(*finished);
     const auto found = unmeasured_.find(finished->ticket);
     if (found == unmeasured_.end()) return;
+    longest_whole_ = std::max(longest_whole_, took);
     measured_.insert(found->second);
     unmeasured_.erase(found);
-    for (Track& track : tracks_) track.unmeasured += static_cast<double>(took.count());
+    for (Track& track : tracks_) track.besides += static_cast<double>(took.count());
   }
   void AfterStep(Time now, const core::Scheduler&) override {
     const ShareMeter& meter = checker_.shares();
@@ -118,9 +124,9 @@ class Windows final : public Observer {
       if (!meter.open(slot) || !meter.has_work(slot)) {
         track.samples.clear();
         track.tenth = 0;
-        track.moved = track.unmeasured = 0;
+        track.moved = track.besides = 0;
       } else if (slice_ended_ || track.samples.empty()) {
-        Sample(track, now, meter.Lag(slot));
+        Sample(track, now, meter.Lag(slot) - meter.Spread(slot));
       }
     }
     slice_ended_ = false;
@@ -142,10 +148,13 @@ class Windows final : public Observer {
     std::deque<Reading> samples;  // of the last second and the one before
     std::size_t tenth = 0;        // the last that is a tenth of a second old
     double least = 0, most = 0;
-    double moved = 0;       // how far par has moved for it in all
-    double unmeasured = 0;  // what commands in one piece took of which nobody knew the length
-    double under_way = 0;   // what it lost or got by commands under way when somebody came
-    double rate = 0;        // in the latest step; 0: it had no work
+    double moved = 0;  // how far par has moved for it in all
+    // What commands in one piece took of which nobody knew the length, and what all may save up
+    // each time a strict session rests.
+    double besides = 0;
+    double under_way = 0;  // what it lost or got by commands under way when somebody came
+    double spread = 0;     // of its lag, what others left it
+    double rate = 0;       // in the latest step; 0: it had no work
     double lag = 0;
   };
   struct Par {
@@ -156,11 +165,13 @@ class Windows final : public Observer {
   // When one comes, goes or is changed, par is another for everybody. One that closes gives its lag
   // away, too.
   void FollowPar(const ShareMeter& meter, Time now) {
-    bool changed = false, closed = false, came = false;
+    bool changed = false, came = false;
+    resting_ = false;
     for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
+      if (strict_[slot] && meter.open(slot) && !meter.has_work(slot)) resting_ = true;
       if (Rate(meter, slot) != tracks_[slot].rate) changed = true;
       if (Rate(meter, slot) > 0 && tracks_[slot].rate <= 0) came = true;
-      if (tracks_[slot].rate > 0 && !meter.open(slot)) closed = true;
+      if (Rate(meter, slot) <= 0 && tracks_[slot].rate > 0 && strict_[slot]) NoteRest();
     }
     for (auto& [ticket, flight] : in_flight_) {
       if (came && flight.came == kNever) flight.came = now;
@@ -180,11 +191,12 @@ class Windows final : public Observer {
         const double lag = meter.Lag(slot);
         track.moved += track.rate > 0 ? std::abs(after.For(rate) - before.For(track.rate))
                                       : std::abs(lag - after.For(rate));
-        if (closed) track.moved += std::abs(lag - track.lag);
       }
     }
     for (std::uint32_t slot = 0; slot < tracks_.size(); ++slot) {
       tracks_[slot].rate = Rate(meter, slot);
+      tracks_[slot].moved += std::abs(meter.Spread(slot) - tracks_[slot].spread);
+      tracks_[slot].spread = meter.Spread(slot);
       if (meter.open(slot)) tracks_[slot].lag = meter.Lag(slot);
     }
   }
@@ -209,6 +221,12 @@ class Windows final : public Observer {
       tracks_[slot].under_way += rest * (slot == flight.slot ? 1 - part : part);
     }
   }
+  void NoteRest() {
+    for (Track& track : tracks_) track.besides += SavedUp();
+  }
+  double SavedUp() const {
+    return static_cast<double>((core::Limits{}.idle_burst + 2 * longest_whole_).count());
+  }
   void NoteUnmeasured(const core::StartCommand& start) {
     const core::Operation& operation = start.job->operations[start.operation];
     if (!operation.cuttable && !measured_.contains(operation.estimate_key)) {
@@ -217,14 +235,17 @@ class Windows final : public Observer {
   }
 
   void Sample(Track& track, Time now, double lag) {
-    if (track.samples.empty()) track.least = track.most = lag;
+    if (track.samples.empty()) {
+      track.least = track.most = lag;
+      if (resting_) track.besides += SavedUp();
+    }
     track.least = std::min(track.least, lag);
     track.most = std::max(track.most, lag);
     const double furthest = track.most - track.least;
     error_.furthest = std::max(error_.furthest, Duration(static_cast<std::int64_t>(furthest)));
-    error_.unmoved = std::max(
-        error_.unmoved,
-        Duration(static_cast<std::int64_t>(furthest - 2 * track.moved - track.unmeasured)));
+    error_.unmoved =
+        std::max(error_.unmoved,
+                 Duration(static_cast<std::int64_t>(furthest - 2 * track.moved - track.besides)));
     track.samples.push_back({now, lag, track.under_way});
     constexpr Duration kTenth = std::chrono::milliseconds(100), kSecond = std::chrono::seconds(1);
     auto& samples = track.samples;
@@ -252,6 +273,9 @@ class Windows final : public Observer {
   const Checker& checker_;
   bool slice_ended_ = false;
   std::vector<Track> tracks_;  // by slot
+  std::vector<bool> strict_;   // by slot
+  bool resting_ = false;       // a strict session
+  Duration longest_whole_{0};
   // Kernels in one piece that have been measured, and commands of others in flight.
   std::set<std::uint64_t> measured_;
   std::map<core::Ticket, std::uint64_t> unmeasured_;
