@@ -20,6 +20,8 @@ template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;  // Clang needs to be told until version 17
 
 Status BadRange(const KernelInfo& info, const std::string& why) {
   return Status(StatusCode::kInvalidArgument, reason::kBadGrid,

@@ -98,7 +98,8 @@ void Flow::FindBranches(const Module& module, const Function& function) {
     const std::string_view opcode = module.Text(statement.opcode);
     const std::string_view last = module.Text(statement.end - 1);
     Jump jump{.statement = at, .falls_through = statement.guarded(), .targets = {}};
-    const auto add = [&](std::string_view name) {
+    // Clang lets no lambda refer to structured bindings until version 16.
+    const auto add = [&, at = at, scope = scope](std::string_view name) {
       const Label* label = Find(labels, name, scope, scopes.parents);
       if (label == nullptr) {
         trouble_ = "a branch to a label that is not there";
