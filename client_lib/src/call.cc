@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -80,6 +81,7 @@ class Call::Rpc {
   std::unique_ptr<v1::Sessions::Stub> stub_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::ClientFrame, v1::ServerFrame>> stream_;
   grpc::Status status_;
+  grpc::Alarm wake_;
 };
 
 Call::Call(std::unique_ptr<Rpc> rpc) : rpc_(std::move(rpc)) {}
@@ -91,6 +93,9 @@ void Call::StartWrite(const v1::ClientFrame& frame) {
 }
 void Call::StartHalfClose() { rpc_->stream_->WritesDone(Tag(Event::kHalfClosed)); }
 void Call::StartFinish() { rpc_->stream_->Finish(&rpc_->status_, Tag(Event::kFinished)); }
+void Call::Wake() {
+  rpc_->wake_.Set(&rpc_->queue_, gpr_now(GPR_CLOCK_MONOTONIC), Tag(Event::kTimedOut));
+}
 void Call::Cancel() { rpc_->context_.TryCancel(); }
 
 Call::Happened Call::Next(Deadline deadline) {

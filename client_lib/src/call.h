@@ -43,6 +43,7 @@ class Call {
   void StartHalfClose();
   void StartFinish();  // after a read that was not ok
   void Cancel();
+  void Wake();  // Next returns kTimedOut; once in a call's life
   Happened Next(Deadline deadline);
   Status outcome() const;
 

@@ -114,6 +114,22 @@ void Exchange::HalfClose() {
   StartWriteIfDue();
 }
 
+void Exchange::Abandon(Lock& lock, const Status& why) {
+  if (over_) return;
+  over_ = broken_ = no_more_reads_ = true;
+  outbox_.clear();
+  if (leading_) {
+    std::condition_variable wake;
+    const auto place = followers_.insert(followers_.begin(), &wake);
+    call_->Wake();
+    wake.wait(lock, [this] { return !leading_; });
+    followers_.erase(place);
+  }
+  static_cast<void>(call_.release());
+  receiver_.Ended(why);
+  WakeFollower();
+}
+
 void Exchange::Bury(std::shared_ptr<void> what) { grave_.push_back(std::move(what)); }
 
 template <typename Until>

@@ -94,6 +94,9 @@ class Exchange {
   // Says that nothing more will be sent; the daemon ends the call then.
   void HalfClose();
   void Cancel() { call_->Cancel(); }
+  // Over, whatever became of the call: one that is cancelled ends only when the socket takes what
+  // is being written, and a daemon that is stopped takes nothing. The call is never freed.
+  void Abandon(Lock& lock, const Status& why);
   bool over() const { return over_; }
 
   // Destroyed once the lock is free: what belongs to a caller may take the lock in its destructor.
@@ -119,7 +122,7 @@ class Exchange {
   void EmptyGrave(Lock& lock);
 
   std::mutex mutex_;
-  const std::unique_ptr<Call> call_;
+  std::unique_ptr<Call> call_;
   Receiver& receiver_;
 
   std::deque<std::unique_ptr<Outgoing>> outbox_;

@@ -19,6 +19,8 @@ constexpr std::chrono::seconds kWelcomeLimit{30};
 constexpr std::chrono::seconds kCloseLimit{5};
 // A destructor says goodbye, but does not wait for what runs.
 constexpr std::chrono::milliseconds kLeaveLimit{50};
+// A cancelled call ends at once, unless the daemon takes nothing at all.
+constexpr std::chrono::seconds kCancelLimit{1};
 // So that the set of queues is one word; the daemon has the same bound.
 constexpr std::uint32_t kQueues = 64;
 
@@ -355,7 +357,11 @@ void Stream::Close(bool patiently) {
     }
     if (!over_.done()) {
       exchange_.Cancel();
-      exchange_.Await(lock, over_, kNoDeadline);
+      if (!exchange_.Await(lock, over_, Clock::now() + kCancelLimit)) {
+        exchange_.Abandon(lock, Status(StatusCode::kUnavailable, reason::kDaemonLost,
+                                       "the daemon took nothing more before the session was "
+                                       "closed; is gpuschedd stopped?"));
+      }
     }
   }
   StopCallbacks();

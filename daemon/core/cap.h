@@ -24,6 +24,7 @@ class Cap {
   }
   // What there is stays, and nothing is added beyond that much.
   void SetBurst(Duration burst) { burst_ = burst; }
+  Duration burst() const { return burst_; }
   bool limited() const { return rate_ < kWholeDevice; }
 
   void Take(Duration spent) {
@@ -88,6 +89,32 @@ class Cap {
   Time filled_{};
 };
 
+// The longest of what came in this second or the one before.
+class RecentLongest {
+ public:
+  void Note(Time now, Duration length) {
+    Roll(now);
+    now_ = std::max(now_, length);
+  }
+  Duration At(Time now) {
+    Roll(now);
+    return std::max(now_, before_);
+  }
+
+ private:
+  static constexpr Duration kWindow = std::chrono::seconds(1);
+
+  void Roll(Time now) {
+    if (now - begin_ < kWindow) return;
+    before_ = now - begin_ < 2 * kWindow ? now_ : Duration::zero();
+    now_ = Duration::zero();
+    begin_ = now;
+  }
+
+  Time begin_{};
+  Duration now_{0}, before_{0};
+};
+
 // A cap on several sessions together. Once it is reached they wait until `resume` has been saved
 // up, so that they are not told to stop and go with every command.
 class GroupCap {
@@ -113,7 +140,7 @@ class GroupCap {
   bool idle() const { return !limited() && !reached_; }
   // Whether `reached` is another answer now.
   bool Refresh(Time now, Duration burst, Duration resume) {
-    cap_.SetBurst(burst);
+    burst < cap_.burst() ? cap_.LimitTo(burst) : cap_.SetBurst(burst);
     cap_.Fill(now);
     const bool before = reached_;
     reached_ = before ? limited() && EndsAt(resume) > now : cap_.Empty();

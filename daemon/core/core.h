@@ -85,7 +85,8 @@ class Scheduler::Core {
   void FillCap(Session&);
   void TakeFromCaps(Session&, Duration expected);
   void CorrectCaps(Session&, Duration expected, Duration busy);
-  Duration IdleBurst() const;
+  Duration CapBurst() { return limits_.cap_burst + cap_wait_.At(now_); }
+  Duration IdleBurst();
   void RefreshGroups();
   void RefreshAll();
 
@@ -158,7 +159,7 @@ class Scheduler::Core {
   // to everybody.
   GroupCap beside_strict_, beside_idle_;
   Rate strict_min_ = 0, kept_free_ = 0;
-  Duration cap_burst_;            // grows with the longest command in one piece
+  RecentLongest cap_wait_;        // twice what commands in one piece take
   IndexedHeap<Time> cap_ends_;    // sessions at their cap, by when it ends
   IndexedHeap<Time> skip_at_;     // first jobs that are to be skipped when late
   IndexedHeap<Time> starved_at_;  // runnable sessions, by when their wait breaks the promise

@@ -41,7 +41,6 @@ Scheduler::Core::Core(const Limits& limits, const DeviceTraits& traits, PolicySp
       bounds_(traits.preemption_bound, traits.shortest_useful_chunk),
       beside_strict_(limits.cap_burst),
       beside_idle_(limits.cap_burst),
-      cap_burst_(limits.cap_burst),
       slices_(limits.commands_in_flight + 1) {
   fluid_.SetRule(host_.policy().share_rule());
   flights_.reserve(limits_.commands_in_flight);
@@ -91,7 +90,7 @@ void Scheduler::Core::On(SessionOpened& fact) {
   skip_at_.Reserve(slot);
   starved_at_.Reserve(slot);
   leaving_.reserve(sessions_.size());
-  session.cap.SetRate(now_, fact.share.max, cap_burst_);
+  session.cap.SetRate(now_, fact.share.max, CapBurst());
   bounds_.Add(fact.share);
   fluid_.Add(slot, fact.share);
   if (fact.share.strict) {
@@ -111,7 +110,7 @@ void Scheduler::Core::On(SessionChanged& fact) {
   session->share = fact.share;
   bounds_.Add(session->share);
   if (session->share.strict) strict_min += session->share.min;
-  session->cap.SetRate(now_, session->share.max, cap_burst_);
+  session->cap.SetRate(now_, session->share.max, CapBurst());
   fluid_.SetShare(session->id.slot, session->share);
   host_.policy().SessionChanged(View(*session));
   session->declared_wait = Duration(-1);

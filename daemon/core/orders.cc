@@ -276,12 +276,10 @@ void Scheduler::Core::Start(Session& session, std::uint32_t slice_index, const P
   ++totals_.commands;
   TakeFromCaps(session, piece.estimate);
   if (!job.operations[flight.operation].cuttable) {
-    cap_burst_ = std::max(
-        cap_burst_,
-        limits_.cap_burst + std::min(2 * session.estimates.ExpectCalmly(
-                                             job.operations[flight.operation].estimate,
-                                             job.operations[flight.operation].Whole(piece.count)),
-                                     limits_.longest_cap_wait));
+    const Operation& whole = job.operations[flight.operation];
+    cap_wait_.Note(
+        now_, std::min(2 * session.estimates.ExpectCalmly(whole.estimate, whole.Whole(piece.count)),
+                       limits_.longest_cap_wait));
   }
 
   if (job.state == Job::State::kWaiting) {

@@ -228,9 +228,9 @@ void Scheduler::Core::RefreshCap(Session& session) {
 void Scheduler::Core::FillCap(Session& session) {
   if (session.cap.limited()) {
     session.cap.LimitTo(host_.policy().share_rule() == ShareRule::kNone
-                            ? cap_burst_
+                            ? CapBurst()
                             : std::clamp(fluid_.Owed(session.id.slot) + session.lag_ahead,
-                                         limits_.least_cap_burst, cap_burst_));
+                                         limits_.least_cap_burst, CapBurst()));
   }
   session.cap.Fill(now_);
 }
@@ -257,15 +257,14 @@ void Scheduler::Core::CorrectCaps(Session& session, Duration expected, Duration 
 }
 
 // Commands in one piece add to it what they add to every burst.
-Duration Scheduler::Core::IdleBurst() const {
-  return host_.policy().share_rule() == ShareRule::kNone
-             ? cap_burst_
-             : limits_.idle_burst + (cap_burst_ - limits_.cap_burst);
+Duration Scheduler::Core::IdleBurst() {
+  return host_.policy().share_rule() == ShareRule::kNone ? CapBurst()
+                                                         : limits_.idle_burst + cap_wait_.At(now_);
 }
 
 void Scheduler::Core::SetStrictMin(Rate sum) {
   strict_min_ = sum;
-  beside_strict_.SetRate(now_, kWholeDevice - sum, cap_burst_);
+  beside_strict_.SetRate(now_, kWholeDevice - sum, CapBurst());
   RefreshGroups();
 }
 
@@ -282,7 +281,7 @@ void Scheduler::Core::RefreshGroups() {
   const auto moved = [this](GroupCap& group, Duration burst) {
     return !group.idle() && group.Refresh(now_, burst, limits_.group_resume);
   };
-  const bool beside_strict = moved(beside_strict_, cap_burst_);
+  const bool beside_strict = moved(beside_strict_, CapBurst());
   const bool beside_idle = moved(beside_idle_, IdleBurst());
   if (beside_strict || beside_idle) RefreshAll();
 }

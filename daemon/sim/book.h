@@ -75,21 +75,22 @@ class CapWatch {
     in_flight_ += static_cast<double>(estimate.count());
     most_in_flight_ = std::max(most_in_flight_, in_flight_);
   }
-  // `counts`: it was charged to those who are limited.
-  void End(Time now, Time submitted, Time ended, Duration estimate, Duration charged,
+  // `wait`: what may be saved beyond the burst. `counts`: it was charged to those who are limited.
+  void End(Time now, Time submitted, Time ended, Duration estimate, Duration charged, Duration wait,
            bool counts = true) {
+    const double burst = burst_ + static_cast<double>(wait.count());
     in_flight_ -= static_cast<double>(estimate.count());
     Fill(low_, now, least_);
     if (!counts) {
       // They had no chance to spend what came in while somebody else's command executed.
-      Fill(high_, ended - charged, burst_);
-      Fill(high_, ended, burst_ + ComesIn(ended - charged, ended));
+      Fill(high_, ended - charged, burst);
+      Fill(high_, ended, burst + ComesIn(ended - charged, ended));
       Forget();
       return;
     }
     low_.tokens -= static_cast<double>(charged.count());
-    Fill(high_, submitted, burst_);
-    lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged, burst_));
+    Fill(high_, submitted, burst);
+    lost_waiting_ = std::max(lost_waiting_, Fill(high_, ended - charged, burst));
     high_.tokens -= static_cast<double>(charged.count());
     Forget();
   }
@@ -98,14 +99,12 @@ class CapWatch {
     Fill(low, now, least_);
     return !limited() || low.tokens - in_flight_ > static_cast<double>(wanted.count()) + kRounding;
   }
-  // How far it is surely beyond its limit; not above zero: it may be within. `wait`: what it may
-  // have saved beyond the burst.
+  // How far it is surely beyond its limit; not above zero: it may be within.
   double SurelyBeyond(Time now, Duration wait) const {
     if (!limited()) return 0;
     Level high = high_;
-    Fill(high, now, burst_);
-    return -high.tokens - most_in_flight_ - lost_waiting_ - kRounding -
-           static_cast<double>(wait.count());
+    Fill(high, now, burst_ + static_cast<double>(wait.count()));
+    return -high.tokens - most_in_flight_ - lost_waiting_ - kRounding;
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/limits.h"
@@ -90,6 +91,7 @@ class Checker final : public Observer {
   void CheckInversion(const Session& higher, Time served);
   void CheckRescue(const SliceReport&);
   double OutOfReach(const Session&) const;
+  Duration CapWait();
   void BeginStretch();  // of time in which the set of those who share stays the same
   Duration BoundInForce(std::int32_t priority) const;
   bool SurelyCanRun(const Session&) const;
@@ -120,9 +122,10 @@ class Checker final : public Observer {
   const Session* device_session_ = nullptr;  // whose it was, and whether its slice is recorded
   Duration longest_command_{0};
   Rate strict_min_ = 0, kept_free_ = 0;
-  CapWatch group_;        // the sessions that are not strict, together
-  CapWatch everybody_;    // all sessions, beside strict ones without work
-  Duration cap_wait_{0};  // what limits let be saved while a command in one piece holds the device
+  CapWatch group_;      // the sessions that are not strict, together
+  CapWatch everybody_;  // all sessions, beside strict ones without work
+  // What limits let be saved while a command in one piece holds the device, and a while longer.
+  std::deque<std::pair<Time, Duration>> cap_waits_;
 
   core::PolicySpec policy_;
   Rate background_share_ = 0;

@@ -220,9 +220,11 @@ void Checker::Settle(const BookedFlight& flight, const core::CommandFinished& fa
   constexpr Duration kSurprise = std::chrono::milliseconds(1);
   if (took > 2 * flight.estimate + kSurprise) surprises_ += static_cast<double>(took.count());
   session.charged += charged;
-  session.cap.End(now_, flight.submitted, fact.ended, flight.estimate, charged);
-  group_.End(now_, flight.submitted, fact.ended, flight.estimate, charged, !session.share.strict);
-  everybody_.End(now_, flight.submitted, fact.ended, flight.estimate, charged);
+  const Duration wait = CapWait();
+  session.cap.End(now_, flight.submitted, fact.ended, flight.estimate, charged, wait);
+  group_.End(now_, flight.submitted, fact.ended, flight.estimate, charged, wait,
+             !session.share.strict);
+  everybody_.End(now_, flight.submitted, fact.ended, flight.estimate, charged, wait);
   if (session.slice_commands++ == 0) session.slice_started = fact.started;
   session.slice_end = std::max(session.slice_end, fact.ended);
   session.slice_charged += charged;

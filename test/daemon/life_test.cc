@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <vector>
 
 #include "fixture.h"
 
@@ -175,6 +177,21 @@ TEST_F(Life, UnreadResultsDoNotKeepADaemonThatStops) {
       EXPECT_EQ(daemon_->Wait(15s), 0);
     }
   }
+}
+
+// gRPC ends a cancelled call only when the socket takes what is being written.
+TEST_F(Life, ASessionOfAStoppedDaemonCanBeClosed) {
+  constexpr std::size_t kMuch = 16 << 20;  // more than gRPC takes unread
+  Start();
+  Session session = Open();
+  const Buffer buffer = Take(session.Allocate(kMuch));
+  const std::vector<std::byte> bytes(kMuch);
+  daemon_->Kill(SIGSTOP);
+  auto sender = std::async(std::launch::async,
+                           [&] { return session.Submit(Job().Write(buffer, bytes)).status(); });
+  session.Close();  // with the sender before or in its call
+  EXPECT_FALSE(sender.get().ok());
+  daemon_->Kill(SIGCONT);
 }
 
 TEST_F(Life, AClientFindsTheDaemonThatCameBack) {

@@ -87,6 +87,7 @@ void Call::StartWrite(const v1::ClientFrame&) { rpc_->Write(); }
 void Call::StartHalfClose() { rpc_->Happen({Event::kHalfClosed, true}); }
 void Call::StartFinish() { rpc_->Happen({Event::kFinished, true}); }
 void Call::Cancel() { rpc_->Happen({Event::kRead, false}); }
+void Call::Wake() { rpc_->Happen({Event::kTimedOut, false}); }
 Call::Happened Call::Next(Deadline deadline) { return rpc_->Next(deadline); }
 Status Call::outcome() const { return Status::Ok(); }
 
@@ -161,6 +162,19 @@ TEST(Exchange, APollTellsOfWhatTheDaemonDoesNotTake) {
   c.exchange->Poll(lock);
   EXPECT_EQ(c.left_unsent, 1);
   EXPECT_EQ(c.script->writes(), 2);
+}
+
+TEST(Exchange, AnAbandonedCallHoldsNobody) {
+  Conversation c;
+  std::future<bool> leader = c.Wait();
+  c.SendAndFlush();
+  {
+    Exchange::Lock lock = c.exchange->Enter();
+    c.exchange->Abandon(lock, Status(StatusCode::kUnavailable, "GIVEN_UP", "by the test"));
+    EXPECT_TRUE(c.exchange->over());
+    EXPECT_FALSE(c.exchange->left_unsent());
+  }
+  EXPECT_FALSE(leader.get());
 }
 
 TEST(Exchange, ADaemonThatTakesNothingHoldsNobodyBeyondTheDeadline) {

@@ -188,6 +188,18 @@ TEST(SchedulerTest, MaxIsNeverPassedUnderAnyPolicy) {
   }
 }
 
+// Beside commands in one piece more may be saved up, but not for ever after.
+TEST(SchedulerTest, MaxIsKeptAgainWhenCommandsInOnePieceAreOver) {
+  VirtualDriver driver(Under("preemptive_priority"));
+  const SessionId once = driver.Open(), limited = driver.Open(Capped(0.1));
+  for (int i = 0; i < 3; ++i) driver.Submit(once, Launches(milliseconds(100), false));
+  driver.RunUntilIdle();
+  driver.RunFor(seconds(3));
+  driver.KeepBusy(limited, Launches(milliseconds(4)));
+  driver.RunFor(seconds(1));
+  EXPECT_LE(driver.Got(limited), milliseconds(105));
+}
+
 TEST(SchedulerTest, AStrictMinStaysFreeUnderEveryPolicy) {
   for (const char* policy : {"round_robin", "weighted_share", "preemptive_priority"}) {
     VirtualDriver driver(Under(policy));
