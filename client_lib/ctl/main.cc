@@ -203,7 +203,10 @@ int Main(int argc, char** argv) {
     return 1;
   }
   Terminal terminal{.client = *std::move(client), .json = options.json};
-  return command(terminal);
+  const int status = command(terminal);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "gpuschedctl: the answer cannot be written to the output\n");
+  return 1;
 }
 
 }  // namespace

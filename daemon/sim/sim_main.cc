@@ -1,9 +1,11 @@
 // gpusched-sim: runs scenarios in virtual time from the command line.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <system_error>
 
 #include "catalog.h"
 #include "gpusched/units.h"
@@ -88,8 +90,22 @@ std::optional<Status> Write(const std::string& path, const std::string& text) {
                 path + ": cannot be written; check the folder and its permissions");
 }
 
-int RunOne(Arguments& arguments) {
+// Of a command line whose parts are sound by themselves.
+Status BadArguments(std::string why) {
+  return Status(StatusCode::kInvalidArgument, "BAD_CONFIGURATION", std::move(why));
+}
+
+std::optional<Status> OnePolicy(Arguments& arguments) {
   if (arguments.policies.empty()) arguments.policies = {"preemptive_priority"};
+  if (arguments.policies.size() == 1) return std::nullopt;
+  return BadArguments("one --policy, please; 'compare' takes several");
+}
+
+int RunOne(Arguments& arguments) {
+  if (const auto wrong = OnePolicy(arguments)) return Refuse(*wrong);
+  if (!arguments.trace_path.empty() && arguments.trace_path == arguments.svg_path) {
+    return Refuse(BadArguments("--trace and --svg are the same file; give each its own"));
+  }
   const Result<Scenario> scenario = Load(arguments);
   if (!scenario.ok()) return Refuse(scenario.status());
   const Result<std::vector<PolicyChoice>> choices = Policies(arguments);
@@ -140,14 +156,12 @@ int Compare(Arguments& arguments) {
 std::vector<std::string> SplitValues(const std::string& text) {
   std::vector<std::string> values;
   std::stringstream stream(text);
-  for (std::string value; std::getline(stream, value, ',');) {
-    if (!value.empty()) values.push_back(value);
-  }
+  for (std::string value; std::getline(stream, value, ',');) values.push_back(value);
   return values;
 }
 
 int Sweep(Arguments& arguments) {
-  if (arguments.policies.empty()) arguments.policies = {"preemptive_priority"};
+  if (const auto wrong = OnePolicy(arguments)) return Refuse(*wrong);
   const Result<Scenario> scenario = Load(arguments);
   if (!scenario.ok()) return Refuse(scenario.status());
   const std::vector<std::string> values = SplitValues(arguments.values);
@@ -158,8 +172,7 @@ int Sweep(Arguments& arguments) {
     if (arguments.parameter == "load") {
       const auto load = ParseDecimal(value, kOrdinaryScale);
       if (!load || *load < kOrdinaryScale / 1'000 || *load > 1'000 * kOrdinaryScale) {
-        return Refuse(Status(StatusCode::kInvalidArgument, "BAD_CONFIGURATION",
-                             "load '" + value + "' is no number from 0.001 to 1000"));
+        return Refuse(BadArguments("load '" + value + "' is no number from 0.001 to 1000"));
       }
       ScaleLoad(scaled, *load);
     } else {
@@ -170,13 +183,24 @@ int Sweep(Arguments& arguments) {
     planned.emplace_back(std::move(scaled), *std::move(choice));
   }
   if (planned.empty()) {
-    return Refuse(Status(StatusCode::kInvalidArgument, "BAD_CONFIGURATION",
-                         "--values is empty; give some, such as 0.5,0.9"));
+    return Refuse(BadArguments("--values is empty; give some, such as 0.5,0.9"));
   }
   const Result<std::vector<RunFigures>> runs = RunAll(planned, arguments);
   if (!runs.ok()) return Refuse(runs.status());
   std::cout << (arguments.json ? Json(*runs) : SweepTable(arguments.parameter, values, *runs));
   return 0;
+}
+
+// CLI11 takes -1 and what is too large for the largest number.
+CLI::Validator Seed() {
+  return CLI::Validator(
+      [](std::string& text) {
+        std::uint64_t seed = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+        const bool sound = error == std::errc{} && end == text.data() + text.size();
+        return sound ? std::string() : "'" + text + "' is no number from 0 to 2^64 - 1";
+      },
+      "", "seed");
 }
 
 void AddCommon(CLI::App* command, Arguments& arguments) {
@@ -186,7 +210,9 @@ void AddCommon(CLI::App* command, Arguments& arguments) {
       ->capture_default_str();
   command->add_option("--policy", arguments.policies, "KIND[,param=value...], of " + PolicyNames())
       ->delimiter('\0');
-  command->add_option("--seed", arguments.seed, "of arrivals and noise")->capture_default_str();
+  command->add_option("--seed", arguments.seed, "of arrivals and noise")
+      ->capture_default_str()
+      ->check(Seed());
   command->add_option("--duration", arguments.duration, "in place of the scenario's");
   command->add_flag("--json", arguments.json, "for programs");
   command->add_flag("--quiet", arguments.quiet, "no progress bar");
@@ -210,7 +236,9 @@ int Main(int argc, char** argv) {
   sweep->add_option("--values", arguments.values, "separated by commas")->capture_default_str();
   SwarmOptions swarm_options;
   CLI::App* swarm = app.add_subcommand("swarm", "random histories under the checker");
-  swarm->add_option("--seed", swarm_options.seed, "the first")->capture_default_str();
+  swarm->add_option("--seed", swarm_options.seed, "the first")
+      ->capture_default_str()
+      ->check(Seed());
   swarm->add_option("--seeds", swarm_options.seeds, "how many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000'000));
@@ -221,9 +249,12 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;  // --help is no mistake
   }
   if (swarm->parsed()) return RunSwarm(swarm_options);
-  if (run->parsed()) return RunOne(arguments);
-  if (compare->parsed()) return Compare(arguments);
-  return Sweep(arguments);
+  const int status = run->parsed()       ? RunOne(arguments)
+                     : compare->parsed() ? Compare(arguments)
+                                         : Sweep(arguments);
+  if (std::cout.flush()) return status;
+  std::cerr << "gpusched-sim: the figures cannot be written to the output\n";
+  return 1;
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST_F(Life, ASessionOfAStoppedDaemonCanBeClosed) {
   daemon_->Kill(SIGSTOP);
   auto sender = std::async(std::launch::async,
                            [&] { return session.Submit(Job().Write(buffer, bytes)).status(); });
-  session.Close();  // with the sender before or in its call
+  static_cast<void>(session.Close());  // with the sender before or in its call
   EXPECT_FALSE(sender.get().ok());
   daemon_->Kill(SIGCONT);
 }
