@@ -17,7 +17,8 @@
 //   paper: a request is done at most L after its virtual deadline, and none starts before its
 //   holder is eligible). While the same sessions have work par stands still. Got - asked over a
 //   window is the lag at its start less the lag at its end: at most 2 L.
-//   One that comes enters with a lag of at most L (fair_lags.h).
+//   One that comes enters with a lag of at most L, or what it had when the policy came
+//   (fair_lags.h).
 //   When one comes or goes, par moves for each of the others by their rate's part of what that one
 //   is away from par. Each move may first leave a session so much further away, and then takes it
 //   as far: M of such moves while a session has work add up to 2 M. With 2,000 changes a second of

@@ -31,7 +31,7 @@ class Cap {
     tokens_ -= spent;
     spilled_ = Duration::zero();
   }
-  // `busy` was spent, beyond what was taken for it before; negative: given back. Had it been taken
+  // `busy` was spent, `beyond` more than was taken for it before; negative: less. Had it been taken
   // as it was spent, what came in meanwhile would not have spilled: a command of unknown length
   // would empty the bucket although it was shorter than the pause before it.
   void TakeLate(Duration beyond, Duration busy) {
@@ -89,16 +89,17 @@ class Cap {
   Time filled_{};
 };
 
-// The longest of what came in this second or the one before.
+// The longest of late: in this second or the one before. What one long command lets be saved up is
+// to be forgotten with it.
 class RecentLongest {
  public:
   void Note(Time now, Duration length) {
     Roll(now);
-    now_ = std::max(now_, length);
+    this_window_ = std::max(this_window_, length);
   }
   Duration At(Time now) {
     Roll(now);
-    return std::max(now_, before_);
+    return std::max(this_window_, last_window_);
   }
 
  private:
@@ -106,13 +107,13 @@ class RecentLongest {
 
   void Roll(Time now) {
     if (now - begin_ < kWindow) return;
-    before_ = now - begin_ < 2 * kWindow ? now_ : Duration::zero();
-    now_ = Duration::zero();
+    last_window_ = now - begin_ < 2 * kWindow ? this_window_ : Duration::zero();
+    this_window_ = Duration::zero();
     begin_ = now;
   }
 
   Time begin_{};
-  Duration now_{0}, before_{0};
+  Duration this_window_{0}, last_window_{0};
 };
 
 // A cap on several sessions together. Once it is reached they wait until `resume` has been saved
@@ -140,6 +141,7 @@ class GroupCap {
   bool idle() const { return !limited() && !reached_; }
   // Whether `reached` is another answer now.
   bool Refresh(Time now, Duration burst, Duration resume) {
+    // What was saved up beside a long command goes with the leave to do so.
     burst < cap_.burst() ? cap_.LimitTo(burst) : cap_.SetBurst(burst);
     cap_.Fill(now);
     const bool before = reached_;

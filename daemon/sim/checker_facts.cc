@@ -217,6 +217,7 @@ void Checker::Settle(const BookedFlight& flight, const core::CommandFinished& fa
   Session& session = *flight.session;
   const Duration took = std::max(Duration(0), fact.ended - fact.started);
   longest_command_ = std::max(longest_command_, took);
+  // More than noise, and than a slice of the default length.
   constexpr Duration kSurprise = std::chrono::milliseconds(1);
   if (took > 2 * flight.estimate + kSurprise) surprises_ += static_cast<double>(took.count());
   session.charged += charged;
